@@ -1,0 +1,94 @@
+// A check is a property that a user of the kernel cares about. It declares
+// the probe calls it wants, judges each finished call, and ends with a
+// verdict; it never prints and never knows a report format.
+//
+// Adding one: a file in this folder that defines a CheckInfo, and a line in
+// check_table.cc.
+#ifndef ATTNGUARD_GUARD_CHECK_CHECK_H_
+#define ATTNGUARD_GUARD_CHECK_CHECK_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guard/engine/engine.h"
+#include "guard/finding/finding.h"
+#include "guard/policy/policy.h"
+#include "guard/probe/execute.h"
+#include "guard/probe/plan.h"
+
+namespace attnguard {
+
+// What a check knows when it starts. The references outlive the check.
+struct CheckContext {
+  const Problem& problem;
+  const Numerics& numerics;
+  bool deterministic = true;
+  Coverage coverage = Coverage::kEdges;
+  std::uint64_t seed = 1;
+  Tolerance tolerance;  // of this check, for the problem's dtype
+};
+
+// Collects a check's findings: counts all, keeps the first kMostKept. One
+// finding per (kind, batch, head, query, key) however many probes see it.
+class FindingSink {
+ public:
+  static constexpr std::int64_t kMostKept = 50;
+
+  void add(Finding finding);
+  std::int64_t count() const { return count_; }
+  std::vector<Finding> take();
+
+ private:
+  std::vector<Finding> kept_;
+  std::int64_t count_ = 0;
+};
+
+class Check {
+ public:
+  virtual ~Check() = default;
+
+  // Asks for calls. Called once.
+  virtual void plan(Plan& plan) = 0;
+
+  // Called after every executed call, whoever asked for it.
+  virtual void judge(const Observation& seen, FindingSink& sink) = 0;
+
+  // May ask for more calls once everything planned has been judged; false
+  // when there is nothing to add. Called until false, at most four times.
+  virtual bool refine(Plan& plan) {
+    (void)plan;
+    return false;
+  }
+
+  // Fills verdict (from the positive controls and sink.count()), note and
+  // coverage.
+  virtual void finish(const FindingSink& sink, CheckResult& result) = 0;
+};
+
+struct CheckInfo {
+  std::string_view id;       // kebab-case, the file's stem
+  std::string_view summary;  // One line.
+  std::string_view cost;     // "passive" or "2 calls"
+  std::string_view explanation;  // The page that `explain` prints.
+
+  // Empty when the property says something about this problem, else why not.
+  std::string (*not_applicable)(const CheckContext& context);
+
+  std::unique_ptr<Check> (*make)(const CheckContext& context);
+};
+
+// Every check, in the order of reports.
+std::span<const CheckInfo* const> all_checks();
+
+// nullptr when there is no such check.
+const CheckInfo* find_check(std::string_view id);
+
+// The ids of all_checks(), for the policy parser and the command line.
+std::vector<std::string_view> check_ids();
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_GUARD_CHECK_CHECK_H_

@@ -1,0 +1,67 @@
+// The finished result of a run: what every report is a function of.
+#ifndef ATTNGUARD_GUARD_FINDING_RESULT_H_
+#define ATTNGUARD_GUARD_FINDING_RESULT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "guard/base/source_location.h"
+#include "guard/finding/finding.h"
+#include "guard/problem/problem.h"
+
+namespace attnguard {
+
+// Which inputs move which rows of one (batch, head), measured by perturbing
+// one token at a time. cells[row][column] is one of:
+//   '#' moves, and may        '.' does not move, and must not
+//   'X' moves, and must not   'o' does not move, and should
+struct InfluenceMap {
+  std::string problem;  // The problem line it was measured on.
+  std::int64_t batch = 0;
+  std::int64_t head = 0;
+  std::int64_t first_row = 0;     // q_index of cells[0]
+  std::int64_t first_column = 0;  // kv_index of cells[.][0]
+  std::vector<std::string> cells;
+};
+
+struct ProblemResult {
+  Problem problem;
+  std::string problem_line;    // problem.text()
+  SourceLocation location;     // Where the policy asks for it; may be empty.
+  Verdict verdict = Verdict::kInconclusive;
+  std::string note;            // Why unsupported, the engine's error, ...
+  std::int64_t engine_calls = 0;
+  double engine_seconds = 0;   // Inside the engine.
+  double guard_seconds = 0;    // Everything else.
+  std::vector<CheckResult> checks;
+  std::string smallest_failing;  // Problem line, empty when none was found.
+  std::optional<InfluenceMap> map;
+  std::string replay;  // The command that reproduces the finding.
+};
+
+struct RunResult {
+  std::string engine;
+  std::string policy;  // File name, or "built-in".
+  std::uint64_t seed = 0;
+  int threads = 1;
+  Verdict verdict = Verdict::kInconclusive;
+  std::string note;
+  std::vector<ProblemResult> problems;
+};
+
+// Exit codes of the command: 0 pass, 1 violation, 3 engine error,
+// 4 inconclusive or nothing checked. (2 is a usage or policy error and has no
+// result.)
+int exit_code(Verdict verdict);
+
+// The verdict of a problem from its checks, and of a run from its problems.
+// A violation outranks an engine error, which outranks inconclusive; a run in
+// which nothing was checked is inconclusive, never a pass.
+Verdict combine_checks(const std::vector<CheckResult>& checks);
+Verdict combine_problems(const std::vector<ProblemResult>& problems);
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_GUARD_FINDING_RESULT_H_

@@ -1,0 +1,52 @@
+// The whole flow, in one place; start reading here.
+//
+//   problem -> checks declare probes -> plan -> execute -> checks judge
+//           -> findings -> smallest failing case and influence map -> result
+//
+// A program that links the library usually needs only this header and
+// guard/engine/engine.h:
+//
+//   attnguard::Engine engine{.name = "mine", .run = my_attention};
+//   attnguard::RunOptions options;
+//   attnguard::RunResult result =
+//       attnguard::verify(engine, attnguard::default_policy(), options);
+//   if (result.verdict != attnguard::Verdict::kPass) ...
+#ifndef ATTNGUARD_GUARD_PIPELINE_H_
+#define ATTNGUARD_GUARD_PIPELINE_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "guard/engine/engine.h"
+#include "guard/finding/result.h"
+#include "guard/policy/policy.h"
+
+namespace attnguard {
+
+struct RunOptions {
+  std::vector<std::string> checks;  // Only these ids; empty: all.
+  int threads = 0;  // OpenMP threads of the guard and of engines that ask
+                    // OpenMP; 0: the default. Findings do not depend on it.
+  bool draw_maps = true;  // Shrink failures and draw the influence map.
+
+  // Called before each problem, for progress: index from 0, and the total.
+  std::function<void(std::size_t index, std::size_t total)> progress;
+};
+
+// Runs every problem of the policy. Never throws; whatever goes wrong is in
+// the result. An unknown check id makes the result inconclusive and says so.
+RunResult verify(const Engine& engine, const Policy& policy,
+                 const RunOptions& options = {});
+
+// One problem, with the settings already resolved for this engine.
+ProblemResult verify_problem(const Engine& engine, const Problem& problem,
+                             const Settings& settings,
+                             const RunOptions& options = {});
+
+// The built-in policy.
+const Policy& default_policy();
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_GUARD_PIPELINE_H_

@@ -1,0 +1,91 @@
+// What is checked, how strictly, and on which problems: plain structs. The
+// YAML form is read by policy_yaml.h, the only part that knows YAML.
+#ifndef ATTNGUARD_GUARD_POLICY_POLICY_H_
+#define ATTNGUARD_GUARD_POLICY_POLICY_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guard/base/dtype.h"
+#include "guard/base/source_location.h"
+#include "guard/problem/problem.h"
+
+namespace attnguard {
+
+// How much a check may differ before it is a violation.
+struct Tolerance {
+  enum class Kind {
+    kAuto,    // The bound derived from the dtypes and lengths.
+    kExact,   // Bitwise, or exactly the value that algebra gives.
+    kNumber,  // An absolute difference.
+  };
+  Kind kind = Kind::kAuto;
+  double number = 0;  // >= 0, finite; only for kNumber
+
+  friend bool operator==(const Tolerance&, const Tolerance&) = default;
+};
+
+// How many cuts, thresholds and sampled rows a problem gets. What visibility
+// and row-sum judge is every row under each of them.
+enum class Coverage {
+  kSampled,  // One round: the quickest run.
+  kEdges,    // Every class of cut (first, last, tile edges) at least once.
+  kFull,     // Every cut of the problem, up to a stated limit.
+};
+
+enum class Severity { kError, kWarning, kOff };
+
+std::string_view coverage_name(Coverage coverage);
+std::string_view severity_name(Severity severity);
+
+// A check's settings after everything was resolved for one engine.
+struct CheckSettings {
+  Severity severity = Severity::kError;
+  std::map<Dtype, Tolerance> tolerances;  // absent: kAuto
+
+  Tolerance tolerance(Dtype dtype) const {
+    const auto found = tolerances.find(dtype);
+    return found == tolerances.end() ? Tolerance{} : found->second;
+  }
+};
+
+struct Settings {
+  std::uint64_t seed = 1;
+  Coverage coverage = Coverage::kEdges;
+  std::map<std::string, CheckSettings> checks;  // absent: all defaults
+
+  const CheckSettings& check(const std::string& id) const;
+};
+
+// One part of a policy: the top level, or the override of one engine glob.
+// Only what is written is set.
+struct SettingsPatch {
+  std::string engine_glob = "*";
+  std::optional<Coverage> coverage;
+  std::map<std::string, Severity> severities;  // by check id
+  std::map<std::string, std::map<Dtype, Tolerance>> tolerances;
+  SourceLocation location;
+};
+
+struct PolicyProblem {
+  Problem problem;
+  SourceLocation location;  // of the grid entry that it expands from
+};
+
+struct Policy {
+  std::string name = "built-in";  // File name, as given.
+  std::uint64_t seed = 1;
+  std::vector<SettingsPatch> patches;  // Later ones win.
+  std::vector<PolicyProblem> problems;
+
+  // Applies every patch whose glob matches the engine's name, in order.
+  Settings resolve(std::string_view engine_name) const;
+};
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_GUARD_POLICY_POLICY_H_

@@ -1,0 +1,74 @@
+// Reads a policy from YAML. All errors of a file are collected; each names
+// its place. This header knows no YAML library.
+//
+//   version: 1                    # required
+//   seed: 1                       # any unsigned 64-bit number
+//   coverage: edges               # sampled | edges | full
+//   checks:                       # check id: severity
+//     repeatable: warning         # error | warning | off
+//   tolerances:                   # check id: exact | auto | number, for all
+//     row-sum: auto               # dtypes or by dtype
+//     reference: {fp16: 2.0e-3}
+//   problems:                     # each entry's lists expand as a product
+//     - batch: [1, 2]             # field names of the problem line
+//       num_heads: 4
+//       num_kv_heads: 2
+//       seq_len_q: 8
+//       seq_len_kv: [8, [5, 3]]   # a list in a list: one length per sequence
+//       dtype: [fp32, bf16]
+//       mask: [full, causal_top_left]
+//   engines:                      # engine glob: the same keys, for it alone
+//     "ggml:*":
+//       tolerances: {row-sum: 1.0e-3}
+//
+// In product expansion, combinations are built in the order of
+// all_problem_fields(), the last field varying fastest; an invalid
+// combination is an error at the entry.
+#ifndef ATTNGUARD_GUARD_POLICY_POLICY_YAML_H_
+#define ATTNGUARD_GUARD_POLICY_POLICY_YAML_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guard/policy/policy.h"
+
+namespace attnguard {
+
+struct PolicyDiagnostic {
+  SourceLocation location;
+  std::string message;      // "unknown key 'chekcs'; did you mean 'checks'?"
+  std::string source_line;  // The text of that line, without line break.
+};
+
+// The whole list, one block each:
+//   policy.yaml:14:9: error: message
+//     14 |   reference: {fp16: -1}
+//        |         ^
+std::string format_diagnostics(std::span<const PolicyDiagnostic> diagnostics);
+
+struct PolicyParse {
+  std::optional<Policy> policy;  // Only when there are no diagnostics.
+  std::vector<PolicyDiagnostic> diagnostics;
+};
+
+// `name` is the file name that diagnostics show. `check_ids` are the checks
+// that exist: any other is an error.
+PolicyParse parse_policy(std::string_view text, std::string_view name,
+                         std::span<const std::string_view> check_ids);
+
+// Reads the file first; an unreadable one is a diagnostic at line 1.
+PolicyParse load_policy(const std::string& path,
+                        std::span<const std::string_view> check_ids);
+
+// The built-in policy's YAML, with comments: what a run without a file uses.
+std::string_view default_policy_text();
+
+// The policy as canonical YAML; parse_policy of it gives the same policy.
+std::string print_policy(const Policy& policy);
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_GUARD_POLICY_POLICY_YAML_H_
