@@ -1,0 +1,99 @@
+// The fp64 reference with replaceable steps. With no hook set it is the
+// reference; a known defect is the reference with one hook set:
+//
+//   AttentionVariant variant;
+//   variant.scale = [](const Problem&) { return 1.0; };  // scale forgotten
+//   Engine engine = variant_engine("builtin:wrong_scale", "...", variant);
+//
+// For each (batch, head):
+//
+//   keys[i]   = mask(row i)                      edited by `allowed`
+//   s[i, j]   = scale * q_i . k_j                `scale`, `kv_head`; edited by
+//                                                `scores`
+//   p[i, :]   = softmax over keys[i]             or `softmax` on the matrix
+//                                                edited by `weights`
+//   o[i, :]   = sum_j p[i, j] v_j                edited by `output`
+//   output[i] = o[i]                             unless `keeps` says no
+//
+// Hooks are called from several threads at once and must not throw.
+#ifndef ATTNGUARD_GUARD_ENGINE_ATTENTION_VARIANT_H_
+#define ATTNGUARD_GUARD_ENGINE_ATTENTION_VARIANT_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "guard/engine/engine.h"
+#include "guard/problem/key_ranges.h"
+
+namespace attnguard {
+
+// The row that a hook is asked about.
+struct VariantRow {
+  const Problem& problem;
+  std::int64_t head = 0;  // of the query
+  RowPlace place;         // batch entry, q_index and the entry's own lengths
+};
+
+// Scores, later weights, of one (batch, head): seq_len_q rows of seq_len_kv.
+// Only the elements at keys[q_index] have a meaning.
+struct VariantScores {
+  std::int64_t seq_len_q = 0;
+  std::int64_t seq_len_kv = 0;
+  std::vector<double> values;   // [seq_len_q, seq_len_kv]
+  std::vector<KeyRanges> keys;  // [seq_len_q]
+
+  double* row(std::int64_t q_index) {
+    return values.data() + q_index * seq_len_kv;
+  }
+};
+
+// Every hook may be empty: the step is then the correct one.
+struct AttentionVariant {
+  // Edits the set of keys, which holds what the mask allows.
+  std::function<void(const VariantRow&, KeyRanges& keys)> allowed;
+
+  // Replaces head / group_size.
+  std::function<std::int64_t(const Problem&, std::int64_t head)> kv_head;
+
+  // Replaces softmax_scale.
+  std::function<double(const Problem&)> scale;
+
+  // Edits the scaled scores of a row; index: kv_index.
+  std::function<void(const VariantRow&, const KeyRanges& keys,
+                     std::span<double> scores)>
+      scores;
+
+  // Replaces the softmax: scores become weights, in place.
+  std::function<void(const Problem&, VariantScores&)> softmax;
+
+  // Edits the weights of a row; index: kv_index.
+  std::function<void(const VariantRow&, const KeyRanges& keys,
+                     std::span<double> weights)>
+      weights;
+
+  // Edits the row's result, head_dim_v channels.
+  std::function<void(const VariantRow&, std::span<double> output)> output;
+
+  // False: the row is computed and never written.
+  std::function<bool(const VariantRow&)> keeps;
+};
+
+// Takes every problem, in host memory. OpenMP over rows; the result does not
+// depend on the number of threads. Memory beside the tensors: one (batch,
+// head) of keys and values in fp64 and, only with the `softmax` hook, one
+// score matrix; a row of scores per thread otherwise.
+Status run_variant(const AttentionVariant& variant, const AttentionCall& call);
+
+// run_variant as an engine that computes in fp64.
+Engine variant_engine(std::string name, std::string description,
+                      AttentionVariant variant);
+
+// What it rounds: only the output.
+Numerics fp64_numerics(const Problem& problem);
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_GUARD_ENGINE_ATTENTION_VARIANT_H_

@@ -1,0 +1,192 @@
+#include "guard/engine/reference.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "guard/engine/attention_variant.h"
+#include "guard/engine/row_steps.h"
+
+namespace attnguard {
+namespace {
+
+// Standard deviations that a sum of n roundings, each at most u, is allowed:
+// its error is lambda * sqrt(n) * u.
+constexpr double kLambda = 5;
+
+std::vector<double> decode_dense(const Problem& problem,
+                                 const ConstTensorView& view) {
+  const Shape4& shape = view.shape;
+  std::vector<double> dense(
+      static_cast<std::size_t>(shape[0] * shape[1] * shape[2] * shape[3]));
+#pragma omp parallel for collapse(2)
+  for (std::int64_t b = 0; b < shape[0]; ++b)
+    for (std::int64_t h = 0; h < shape[1]; ++h)
+      for (std::int64_t j = 0; j < problem.len_kv(b); ++j)
+        view.load_row(
+            b, h, j, 0, shape[3],
+            dense.data() + ((b * shape[1] + h) * shape[2] + j) * shape[3]);
+  return dense;
+}
+
+ConstTensorView dense_view(const std::vector<double>& data,
+                           const Shape4& shape) {
+  return {reinterpret_cast<const std::byte*>(data.data()), Dtype::kFp64, shape,
+          contiguous_strides(shape)};
+}
+
+double max_abs(const double* row, std::int64_t count) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    largest = std::max(largest, std::abs(row[i]));
+  return largest;
+}
+
+// What the scores contribute to the bound; `scores` are still scores.
+void measure_scores(const double* query, const Fp64Rows& key,
+                    std::int64_t head_dim_qk, const KeyRanges& allowed,
+                    const double* scores, ReferenceRow& row) {
+  row.score_magnitude = row.max_abs_score = 0;
+  double largest_key = 0;
+  for (const KeyRange& range : allowed.ranges()) {
+    for (std::int64_t j = range.begin; j < range.end; ++j) {
+      const double* k_row = key.row(j);
+      double sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (std::int64_t k = 0; k < head_dim_qk; ++k)
+        sum += std::abs(query[k] * k_row[k]);
+      row.score_magnitude = std::max(row.score_magnitude, sum);
+      row.max_abs_score = std::max(row.max_abs_score, std::abs(scores[j]));
+      largest_key = std::max(largest_key, max_abs(k_row, head_dim_qk));
+    }
+  }
+  double query_sum = 0;
+  for (std::int64_t k = 0; k < head_dim_qk; ++k)
+    query_sum += std::abs(query[k]);
+  row.key_block_magnitude = largest_key * query_sum;
+}
+
+// What the values contribute; the row's output is known.
+void measure_values(const double* weights, const Fp64Rows& value,
+                    std::int64_t head_dim_v, const KeyRanges& allowed,
+                    ReferenceRow& row) {
+  const auto channels = static_cast<std::size_t>(head_dim_v);
+  row.weighted_abs.assign(channels, 0);
+  row.spread.assign(channels, 0);
+  row.total_abs.assign(channels, 0);
+  row.value_block_magnitude = 0;
+  double* weighted_abs = row.weighted_abs.data();
+  double* spread = row.spread.data();
+  double* total_abs = row.total_abs.data();
+  const double* output = row.output.data();
+  for (const KeyRange& range : allowed.ranges()) {
+    for (std::int64_t j = range.begin; j < range.end; ++j) {
+      const double* v_row = value.row(j);
+      const double weight = weights[j];
+#pragma omp simd
+      for (std::int64_t c = 0; c < head_dim_v; ++c) {
+        weighted_abs[c] += weight * std::abs(v_row[c]);
+        spread[c] += weight * std::abs(v_row[c] - output[c]);
+        total_abs[c] += std::abs(v_row[c]);
+      }
+      row.value_block_magnitude += weight * max_abs(v_row, head_dim_v);
+    }
+  }
+}
+
+// Weights below this may be lost whole: the smallest normal number of types
+// with fp32's exponent (engines flush there), half the smallest subnormal of
+// fp16, which is not flushed.
+double weight_floor(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFp64:
+      return 0x1p-1021;
+    case Dtype::kFp32:
+    case Dtype::kBf16:
+      return 0x1p-125;
+    case Dtype::kFp16:
+      return 0x1p-25;
+  }
+  return 0;
+}
+
+}  // namespace
+
+DecodedInputs::DecodedInputs(const ReferenceInputs& inputs)
+    : inputs_(inputs),
+      key_(decode_dense(*inputs.problem, inputs.key)),
+      value_(decode_dense(*inputs.problem, inputs.value)) {}
+
+ReferenceInputs DecodedInputs::inputs() const {
+  return {inputs_.problem, inputs_.query, dense_view(key_, inputs_.key.shape),
+          dense_view(value_, inputs_.value.shape)};
+}
+
+void reference_row(const ReferenceInputs& inputs, std::int64_t batch,
+                   std::int64_t head, std::int64_t q_index, ReferenceRow& row) {
+  // Kept between calls: judging rows allocates only while they grow.
+  thread_local std::vector<double> query, key_buffer, value_buffer, weights;
+  thread_local KeyRanges allowed;
+  const Problem& problem = *inputs.problem;
+  const RowPlace place = problem.row(batch, q_index);
+  problem.mask.allowed(place, allowed);
+  row.num_keys = allowed.count();
+
+  query.resize(static_cast<std::size_t>(problem.head_dim_qk));
+  weights.resize(static_cast<std::size_t>(place.seq_len_kv));
+  inputs.query.load_row(batch, head, q_index, 0, problem.head_dim_qk,
+                        query.data());
+  const std::int64_t kv_head = problem.kv_head_of(head);
+  const Fp64Rows key =
+      fp64_rows(inputs.key, batch, kv_head, allowed, key_buffer);
+  score_row(query.data(), key, problem.head_dim_qk, problem.scale(), allowed,
+            weights.data());
+  measure_scores(query.data(), key, problem.head_dim_qk, allowed,
+                 weights.data(), row);
+  softmax_row(allowed, weights.data());
+
+  const Fp64Rows value =
+      fp64_rows(inputs.value, batch, kv_head, allowed, value_buffer);
+  row.output.resize(static_cast<std::size_t>(problem.head_dim_v));
+  mix_values(weights.data(), value, problem.head_dim_v, allowed,
+             row.output.data());
+  measure_values(weights.data(), value, problem.head_dim_v, allowed, row);
+}
+
+double reference_bound(const Problem& problem, const Numerics& numerics,
+                       const ReferenceRow& row, std::int64_t channel) {
+  if (row.num_keys == 0) return 0;
+  const auto c = static_cast<std::size_t>(channel);
+  const double u_sum = unit_roundoff(numerics.accumulator);
+  const double u_score = unit_roundoff(numerics.score);
+  const double head_dim = static_cast<double>(problem.head_dim_qk);
+  const double n = static_cast<double>(row.num_keys);
+
+  double score_error =
+      problem.scale() *
+      (kLambda * std::sqrt(head_dim) * u_sum * row.score_magnitude +
+       numerics.key_error * row.key_block_magnitude);
+  if (u_score > u_sum) score_error += u_score * row.max_abs_score;
+  const double exp_error = u_sum * (4 * row.max_abs_score + 4);
+
+  const Dtype out = problem.output_dtype();
+  const double weight_error =
+      unit_roundoff(numerics.probability) + kLambda * std::sqrt(n) * u_sum;
+  // Without spread no weights can move the output, however wrong they are.
+  const double moved =
+      row.spread[c] == 0
+          ? 0
+          : std::expm1(2 * (score_error + exp_error)) * row.spread[c];
+  return moved + weight_error * row.weighted_abs[c] +
+         numerics.value_error * row.value_block_magnitude +
+         unit_roundoff(out) * std::abs(row.output[c]) +
+         weight_floor(numerics.probability) * row.total_abs[c] +
+         weight_floor(out);
+}
+
+Engine reference_engine() {
+  return variant_engine("builtin:reference",
+                        "attention in fp64, row by row: the gold reference",
+                        {});
+}
+
+}  // namespace attnguard
