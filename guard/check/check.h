@@ -7,7 +7,9 @@
 #ifndef ATTNGUARD_GUARD_CHECK_CHECK_H_
 #define ATTNGUARD_GUARD_CHECK_CHECK_H_
 
+#include <array>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,7 +44,10 @@ class FindingSink {
   std::vector<Finding> take();
 
  private:
+  using Place = std::array<std::int64_t, 5>;
+
   std::vector<Finding> kept_;
+  std::set<Place> seen_;
   std::int64_t count_ = 0;
 };
 
@@ -66,6 +71,21 @@ class Check {
   // Fills verdict (from the positive controls and sink.count()), note and
   // coverage.
   virtual void finish(const FindingSink& sink, CheckResult& result) = 0;
+
+ protected:
+  // The usual end: a violation when there are findings; otherwise a pass if
+  // the positive control fired, and inconclusive with `missing` if not.
+  static void conclude(const FindingSink& sink, bool control_fired,
+                       std::string_view missing, CheckResult& result) {
+    if (sink.count() > 0) {
+      result.verdict = Verdict::kViolation;
+    } else if (control_fired) {
+      result.verdict = Verdict::kPass;
+    } else {
+      result.verdict = Verdict::kInconclusive;
+      result.note = missing;
+    }
+  }
 };
 
 struct CheckInfo {

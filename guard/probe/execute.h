@@ -63,6 +63,7 @@ class Executor {
 
   const Engine& engine_;
   const Problem& problem_;
+  std::shared_ptr<Memory> memory_;
   std::unique_ptr<Buffers> buffers_;
   std::map<int, std::vector<std::byte>> kept_outputs_;
   std::int64_t engine_calls_ = 0;

@@ -1,0 +1,49 @@
+#include "guard/check/check_table.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+namespace attnguard {
+
+// Checks plan in this order. row-sum comes after those whose calls it adds
+// its column to.
+std::span<const CheckInfo* const> all_checks() {
+  static constexpr std::array kChecks = {
+      &kFutureInfluence, &kVisibility, &kRowSum,     &kReference,
+      &kFinite,          &kMemory,     &kRepeatable,
+  };
+  return kChecks;
+}
+
+const CheckInfo* find_check(std::string_view id) {
+  for (const CheckInfo* check : all_checks())
+    if (check->id == id) return check;
+  return nullptr;
+}
+
+std::vector<std::string_view> check_ids() {
+  std::vector<std::string_view> ids;
+  for (const CheckInfo* check : all_checks()) ids.push_back(check->id);
+  return ids;
+}
+
+void FindingSink::add(Finding finding) {
+  const Place place = {static_cast<std::int64_t>(finding.kind), finding.batch,
+                       finding.head, finding.query, finding.key};
+  if (!seen_.insert(place).second) return;
+  ++count_;
+  if (static_cast<std::int64_t>(kept_.size()) < kMostKept)
+    kept_.push_back(std::move(finding));
+}
+
+std::vector<Finding> FindingSink::take() {
+  std::stable_sort(kept_.begin(), kept_.end(),
+                   [](const Finding& a, const Finding& b) {
+                     return std::tie(a.batch, a.head, a.query, a.key) <
+                            std::tie(b.batch, b.head, b.query, b.key);
+                   });
+  return std::move(kept_);
+}
+
+}  // namespace attnguard

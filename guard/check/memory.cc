@@ -1,0 +1,126 @@
+// memory: the engine writes all of its output and nothing else.
+#include "guard/check/check_table.h"
+#include "guard/check/rows.h"
+#include "guard/probe/random.h"
+
+namespace attnguard {
+namespace {
+
+std::string fault_message(const MemoryFault& fault) {
+  const std::string tensor(tensor_role_name(fault.tensor));
+  switch (fault.place) {
+    case MemoryFault::Place::kBefore:
+      return "wrote " + std::to_string(-fault.element) +
+             " elements before the start of the " + tensor + " tensor";
+    case MemoryFault::Place::kAfter:
+      return "wrote past the end of the " + tensor +
+             " tensor, at element offset " + std::to_string(fault.element);
+    case MemoryFault::Place::kGap:
+      return "wrote between the rows of the " + tensor +
+             " tensor, at element offset " + std::to_string(fault.element) +
+             ": strides are not respected";
+    case MemoryFault::Place::kInput:
+      break;
+  }
+  return "changed its input: the " + tensor + " tensor at element offset " +
+         std::to_string(fault.element);
+}
+
+class MemoryCheck final : public Check {
+ public:
+  explicit MemoryCheck(const CheckContext& context) : context_(context) {}
+
+  void plan(Plan& plan) override {
+    const std::uint64_t seed = base_seed(context_.seed);
+    plan.request(std::make_shared<RandomScores>(context_.problem, seed),
+                 std::make_shared<RandomValues>(context_.problem, seed));
+  }
+
+  void judge(const Observation& seen, FindingSink& sink) override {
+    ++calls_;
+    for (const MemoryFault& fault : seen.memory_faults) {
+      Finding finding{.kind = FindingKind::kOverwrite,
+                      .probe = seen.planned->scores->name()};
+      // Distinct places stay distinct findings.
+      finding.channel = fault.element;
+      finding.key = static_cast<std::int64_t>(fault.tensor);
+      finding.query = static_cast<std::int64_t>(fault.place);
+      finding.head = fault.element;
+      finding.message = fault_message(fault);
+      sink.add(std::move(finding));
+    }
+    find_unwritten(seen, sink);
+  }
+
+  void finish(const FindingSink& sink, CheckResult& result) override {
+    conclude(sink, written_ > 0, "no output element was judged", result);
+    result.coverage = std::to_string(calls_) +
+                      " calls, every output element, 4096 bytes around every "
+                      "tensor, every input byte";
+  }
+
+ private:
+  void find_unwritten(const Observation& seen, FindingSink& sink) {
+    const Problem& problem = context_.problem;
+    const Dtype dtype = problem.output_dtype();
+    for (std::int64_t b = 0; b < problem.batch; ++b)
+      for (std::int64_t h = 0; h < problem.num_heads; ++h)
+        for (std::int64_t i = 0; i < problem.len_q(b); ++i)
+          for (std::int64_t c = 0; c < problem.head_dim_v; ++c) {
+            if (!is_poison(dtype, seen.output.at(b, h, i, c))) {
+              ++written_;
+              continue;
+            }
+            Finding finding{.kind = FindingKind::kUnwritten,
+                            .probe = seen.planned->scores->name(),
+                            .batch = b,
+                            .head = h,
+                            .query = i,
+                            .channel = c};
+            finding.message = row_name(b, h, i) + ": output channel " +
+                              std::to_string(c) + " was never written";
+            sink.add(std::move(finding));
+            break;  // one finding per row
+          }
+  }
+
+  CheckContext context_;
+  std::int64_t calls_ = 0;
+  std::int64_t written_ = 0;
+};
+
+}  // namespace
+
+const CheckInfo kMemory = {
+    .id = "memory",
+    .summary = "all of the output is written, nothing else is touched",
+    .cost = "passive",
+    .explanation =
+        R"(memory: all of the output is written, nothing else is touched
+
+What it sees
+  Before every call the output is filled with a NaN bit pattern that no kernel
+  computes; an element that still holds it afterwards was never written. The
+  bytes around every tensor, the gaps between strided output rows and every
+  input byte are compared with what they were before the call.
+
+What it looks like
+  The last rows of a partial query tile missing, a whole tile skipped because
+  all its keys are masked, a vector store that runs over the end of a row whose
+  head dimension is no multiple of the vector width, scaling q in place.
+
+What to look at in the kernel
+  The epilogue: which rows does it store, for partial tiles and for rows with
+  no allowed key? Store widths at the last channel. Output strides.
+)",
+    .not_applicable = [](const CheckContext& context) -> std::string {
+      for (std::int64_t b = 0; b < context.problem.batch; ++b)
+        if (context.problem.len_q(b) > 0) return "";
+      return "there are no queries";
+    },
+    .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
+      return std::make_unique<MemoryCheck>(context);
+    },
+};
+
+}  // namespace attnguard

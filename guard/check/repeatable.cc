@@ -1,0 +1,97 @@
+// repeatable: the same inputs give the same bits.
+#include <algorithm>
+#include <cstring>
+
+#include "guard/check/check_table.h"
+#include "guard/check/compare.h"
+#include "guard/check/rows.h"
+#include "guard/probe/random.h"
+
+namespace attnguard {
+namespace {
+
+class Repeatable final : public Check {
+ public:
+  explicit Repeatable(const CheckContext& context) : context_(context) {}
+
+  void plan(Plan& plan) override {
+    const std::uint64_t seed = base_seed(context_.seed);
+    const auto scores =
+        std::make_shared<RandomScores>(context_.problem, seed);
+    const auto values =
+        std::make_shared<RandomValues>(context_.problem, seed);
+    first_ = plan.request(scores, values);
+    plan.keep_output(first_);
+    second_ = plan.request(scores, values, 1);
+  }
+
+  void judge(const Observation& seen, FindingSink& sink) override {
+    if (seen.call != second_.call) return;
+    const ConstTensorView before = seen.kept(first_.call);
+    const bool numeric = context_.tolerance.kind == Tolerance::Kind::kNumber;
+    for_each_row(context_.problem, [&](std::int64_t b, std::int64_t h,
+                                       std::int64_t i, const KeyRanges&) {
+      ++rows_;
+      if (rows_equal(before, seen.output, b, h, i)) return;
+      const double moved = largest_difference(before, seen.output, b, h, i);
+      if (numeric && moved <= context_.tolerance.number) return;
+      Finding finding{.kind = FindingKind::kNotRepeatable,
+                      .probe = "random",
+                      .batch = b,
+                      .head = h,
+                      .query = i,
+                      .observed = moved};
+      finding.bound = numeric ? context_.tolerance.number : 0;
+      finding.message = row_name(b, h, i) +
+                        ": two calls with the same inputs differ by " +
+                        format_short(moved);
+      sink.add(std::move(finding));
+    });
+  }
+
+  void finish(const FindingSink& sink, CheckResult& result) override {
+    conclude(sink, rows_ > 0, "no row was judged", result);
+    result.coverage = "2 calls, every row";
+  }
+
+ private:
+  CheckContext context_;
+  Ticket first_, second_;
+  std::int64_t rows_ = 0;
+};
+
+}  // namespace
+
+const CheckInfo kRepeatable = {
+    .id = "repeatable",
+    .summary = "the same inputs give the same bits",
+    .cost = "1 call",
+    .explanation =
+        R"(repeatable: the same inputs give the same bits
+
+What it sees
+  The random base call is made twice; every row must be the same bit for bit.
+  Engines that declare themselves non-deterministic (atomics, split-KV merges
+  in arrival order) are not judged: their noise is measured instead and is the
+  limit for comparisons between calls.
+
+What it looks like
+  A missing barrier between tiles, workspace that the next call reads before it
+  is cleared, a reduction whose order depends on threads.
+
+What to look at in the kernel
+  Shared memory reused without a barrier, atomics on the output or on the
+  log-sum-exp, semaphores and scratch buffers that live across calls.
+)",
+    .not_applicable = [](const CheckContext& context) -> std::string {
+      if (!context.deterministic)
+        return "the engine declares itself non-deterministic";
+      return has_row_with_keys(context.problem) ? ""
+                                                : "no row has an allowed key";
+    },
+    .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
+      return std::make_unique<Repeatable>(context);
+    },
+};
+
+}  // namespace attnguard

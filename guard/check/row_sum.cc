@@ -1,0 +1,126 @@
+// row-sum: the weights of every row sum to one.
+#include <set>
+
+#include "guard/check/check_table.h"
+#include "guard/check/compare.h"
+#include "guard/check/rows.h"
+#include "guard/probe/ones.h"
+#include "guard/probe/random.h"
+
+namespace attnguard {
+namespace {
+
+class RowSum final : public Check {
+ public:
+  explicit RowSum(const CheckContext& context) : context_(context) {}
+
+  void plan(Plan& plan) override {
+    const auto ones = std::make_shared<Ones>();
+    plan.request(std::make_shared<RandomScores>(context_.problem,
+                                                base_seed(context_.seed)),
+                 ones);
+    tickets_ = plan.request_in_every_call(ones);
+  }
+
+  void judge(const Observation& seen, FindingSink& sink) override {
+    for (const Ticket& ticket : tickets_)
+      if (ticket.call == seen.call) judge_column(seen, ticket, sink);
+  }
+
+  void finish(const FindingSink& sink, CheckResult& result) override {
+    conclude(sink, rows_ > 0, "no row was judged", result);
+    result.coverage = std::to_string(calls_) + " calls (";
+    for (const std::string& name : names_)
+      result.coverage += (name == *names_.begin() ? "" : ", ") + name;
+    result.coverage += "), every row";
+  }
+
+ private:
+  void judge_column(const Observation& seen, const Ticket& ticket,
+                    FindingSink& sink) {
+    ++calls_;
+    names_.insert(seen.planned->scores->name());
+    for_each_row(context_.problem, [&](std::int64_t b, std::int64_t h,
+                                       std::int64_t i,
+                                       const KeyRanges& allowed) {
+      double sum = 0;
+      seen.output.load_row(b, h, i, ticket.first_column, 1, &sum);
+      ++rows_;
+      const double bound = bound_for(allowed.count());
+      if (std::abs(sum - 1) <= bound) return;
+      Finding finding{.kind = FindingKind::kMass,
+                      .probe = seen.planned->scores->name(),
+                      .batch = b,
+                      .head = h,
+                      .query = i,
+                      .observed = sum,
+                      .expected = 1,
+                      .bound = bound};
+      finding.message = row_name(b, h, i) + ": weights sum to " +
+                        format_short(sum) + " instead of 1";
+      sink.add(std::move(finding));
+    });
+  }
+
+  double bound_for(std::int64_t num_keys) const {
+    switch (context_.tolerance.kind) {
+      case Tolerance::Kind::kExact:
+        return 0;
+      case Tolerance::Kind::kNumber:
+        return context_.tolerance.number;
+      case Tolerance::Kind::kAuto:
+        break;
+    }
+    return mean_bound(context_.problem, context_.numerics, num_keys);
+  }
+
+  CheckContext context_;
+  std::vector<Ticket> tickets_;
+  std::set<std::string> names_;
+  std::int64_t rows_ = 0;
+  std::int64_t calls_ = 0;
+};
+
+}  // namespace
+
+const CheckInfo kRowSum = {
+    .id = "row-sum",
+    .summary = "the weights of every row sum to one",
+    .cost = "no call of its own when other checks run",
+    .explanation =
+        R"(row-sum: the weights of every row sum to one
+
+What it sees
+  One column of V is 1, so that output column is the sum of the row's weights.
+  It rides along in every call with room for it: random scores, ladders (one
+  key takes all), needles, equal weights.
+
+      softmax over keys (right)       softmax over queries (wrong)
+      row 0: 1.00            = 1      row 0: 0.31           = 0.31
+      row 1: 0.40 0.60       = 1      row 1: 0.25 0.52      = 0.77
+      row 2: 0.20 0.30 0.50  = 1      row 2: 0.44 0.48 1.00 = 1.92
+
+What it looks like
+  Softmax over the wrong axis after a transpose, a mask applied after the
+  softmax, a denominator that counts masked keys, split-KV parts merged with
+  the wrong weights, softmax taken twice, a tile that is added to the
+  denominator but not to the output.
+
+What to look at in the kernel
+  Which axis is reduced? What does the running sum contain when the maximum
+  changes? How are partial results merged?
+
+Tolerance
+  auto: u(probabilities) + u(output) + 5 sqrt(n) u(accumulator) for n keys,
+  about 2e-5 in fp32 at n = 4096.
+)",
+    .not_applicable = [](const CheckContext& context) -> std::string {
+      return has_row_with_keys(context.problem) ? ""
+                                                : "no row has an allowed key";
+    },
+    .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
+      return std::make_unique<RowSum>(context);
+    },
+};
+
+}  // namespace attnguard

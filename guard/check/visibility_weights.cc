@@ -1,0 +1,303 @@
+// Census, step and one-hot: probes that read sums of weights.
+#include <algorithm>
+
+#include "guard/check/compare.h"
+#include "guard/check/rows.h"
+#include "guard/check/visibility_probes.h"
+#include "guard/probe/census.h"
+#include "guard/probe/one_hot.h"
+#include "guard/probe/random.h"
+#include "guard/probe/step.h"
+
+namespace attnguard {
+namespace {
+
+// One column is left for the row sum where there is more than one.
+std::int64_t free_columns(const Problem& problem) {
+  return std::max<std::int64_t>(problem.head_dim_v - 1, 1);
+}
+
+class CensusProbe final : public VisibilityProbe {
+ public:
+  explicit CensusProbe(const CheckContext& context)
+      : context_(context),
+        seed_(base_seed(context.seed)),
+        code_(std::make_shared<CensusCode>(
+            context.problem,
+            std::min(free_columns(context.problem), CensusCode::kMostColumns),
+            seed_)) {}
+
+  std::string name() const override { return "census"; }
+
+  void plan(Plan& plan) override {
+    ticket_ = plan.request(
+        std::make_shared<CensusScores>(context_.problem, seed_), code_);
+  }
+
+  void judge(const Observation& seen, FindingSink& sink) override {
+    if (seen.call != ticket_.call) return;
+    const auto columns = static_cast<std::size_t>(code_->columns());
+    mean_.resize(columns);
+    sum_.resize(columns);
+    for_each_row(context_.problem, [&](std::int64_t b, std::int64_t h,
+                                       std::int64_t i,
+                                       const KeyRanges& allowed) {
+      judge_row(seen, b, h, i, allowed, sink);
+    });
+  }
+
+ private:
+  void judge_row(const Observation& seen, std::int64_t b, std::int64_t h,
+                 std::int64_t i, const KeyRanges& allowed, FindingSink& sink) {
+    const std::int64_t g = context_.problem.kv_head_of(h);
+    const std::int64_t count = allowed.count();
+    code_->expected_sum(b, g, allowed, sum_.data());
+    seen.output.load_row(b, h, i, ticket_.first_column, code_->columns(),
+                         mean_.data());
+    bool judged = false, wrong = false;
+    double worst = 0, worst_bound = 0;
+    for (std::size_t c = 0; c < sum_.size(); ++c) {
+      const double bound = column_bound(count, sum_[c]);
+      if (bound > 0.4) continue;  // rounding could hide or fake a key
+      judged = true;
+      const double excess =
+          mean_[c] * static_cast<double>(count) - sum_[c];
+      if (std::abs(excess) <= bound) continue;
+      if (!wrong || std::abs(excess) > std::abs(worst)) {
+        worst = excess;
+        worst_bound = bound;
+      }
+      wrong = true;
+    }
+    if (judged) ++rows_judged_;
+    if (wrong) report(b, h, i, g, allowed, worst, worst_bound, sink);
+  }
+
+  // In keys.
+  double column_bound(std::int64_t count, double sum) const {
+    const double error =
+        census_error(context_.numerics, context_.problem.output_dtype(), count,
+                     sum);
+    if (context_.tolerance.kind == Tolerance::Kind::kNumber)
+      return context_.tolerance.number * static_cast<double>(count);
+    return 2 * error;
+  }
+
+  void report(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t g,
+              const KeyRanges& allowed, double worst, double worst_bound,
+              FindingSink& sink) {
+    const CensusCode::Explanation why =
+        code_->explain(b, g, allowed, mean_.data());
+    const std::string row = row_name(b, h, i);
+    Finding finding{.probe = "census",
+                    .batch = b,
+                    .head = h,
+                    .query = i,
+                    .observed = worst,
+                    .expected = 0,
+                    .bound = worst_bound};
+    if (why.missing >= 0) {
+      Finding miss = finding;
+      miss.kind = FindingKind::kMiss;
+      miss.key = why.missing;
+      miss.message = row + ": does not see key " +
+                     std::to_string(why.missing) + ", which it must";
+      sink.add(std::move(miss));
+    }
+    if (why.leaked >= 0) {
+      Finding leak = finding;
+      leak.kind = FindingKind::kLeak;
+      leak.key = why.leaked;
+      leak.message = row + ": sees key " + std::to_string(why.leaked) +
+                     ", which is not allowed";
+      sink.add(std::move(leak));
+    }
+    if (why.found) return;
+    finding.kind = FindingKind::kValue;
+    finding.message = row + ": with equal scores the mean over its keys is "
+                            "not that of the " +
+                      std::to_string(allowed.count()) +
+                      " allowed keys (off by " + format_short(worst) +
+                      " keys); more than one key is missing or extra, or "
+                      "weights are not equal";
+    sink.add(std::move(finding));
+  }
+
+  CheckContext context_;
+  std::uint64_t seed_;
+  std::shared_ptr<const CensusCode> code_;
+  Ticket ticket_;
+  std::vector<double> mean_;
+  std::vector<std::int32_t> sum_;
+};
+
+// True when some row begins after key 0: mirrored thresholds say something.
+bool rows_begin_late(const Problem& problem) {
+  KeyRanges allowed;
+  for (std::int64_t b = 0; b < problem.batch; ++b)
+    for (std::int64_t i = 0; i < problem.len_q(b); ++i) {
+      problem.mask.allowed(problem.row(b, i), allowed);
+      if (!allowed.empty() && allowed.first() > 0) return true;
+    }
+  return false;
+}
+
+class StepProbe final : public VisibilityProbe {
+ public:
+  explicit StepProbe(const CheckContext& context) : context_(context) {
+    const std::int64_t columns = free_columns(context.problem);
+    const std::int64_t down =
+        rows_begin_late(context.problem) ? columns / 2 : 0;
+    values_ = std::make_shared<StepValues>(context.problem, columns, down,
+                                           base_seed(context.seed));
+  }
+
+  std::string name() const override { return "step"; }
+
+  void plan(Plan& plan) override {
+    ticket_ = plan.request(
+        std::make_shared<RandomScores>(context_.problem,
+                                       base_seed(context_.seed)),
+        values_);
+  }
+
+  void judge(const Observation& seen, FindingSink& sink) override {
+    if (seen.call != ticket_.call) return;
+    const std::int64_t columns = values_->columns();
+    std::vector<double> output(static_cast<std::size_t>(columns));
+    for_each_row(context_.problem, [&](std::int64_t b, std::int64_t h,
+                                       std::int64_t i,
+                                       const KeyRanges& allowed) {
+      const std::int64_t g = context_.problem.kv_head_of(h);
+      seen.output.load_row(b, h, i, ticket_.first_column, columns,
+                           output.data());
+      bool judged = false;
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const std::int64_t cut = values_->threshold(b, g, c);
+        const bool up = values_->direction(c) == StepValues::Direction::kUp;
+        if (up ? allowed.last() >= cut : allowed.first() <= cut) continue;
+        judged = true;
+        const double leaked = output[static_cast<std::size_t>(c)];
+        if (leaked == 0) continue;
+        report(b, h, i, cut, up, leaked, sink);
+        break;
+      }
+      if (judged) ++rows_judged_;
+    });
+  }
+
+ private:
+  void report(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t cut,
+              bool up, double leaked, FindingSink& sink) {
+    Finding finding{.kind = FindingKind::kLeak,
+                    .probe = "step",
+                    .batch = b,
+                    .head = h,
+                    .query = i,
+                    .key = cut,
+                    .observed = leaked};
+    finding.message = row_name(b, h, i) + ": keys " + (up ? ">= " : "<= ") +
+                      std::to_string(cut) + " have weight " +
+                      format_short(leaked) + ", and none of them is allowed";
+    sink.add(std::move(finding));
+  }
+
+  CheckContext context_;
+  std::shared_ptr<const StepValues> values_;
+  Ticket ticket_;
+};
+
+class OneHotProbe final : public VisibilityProbe {
+ public:
+  static constexpr std::int64_t kMostCalls = 2;
+
+  explicit OneHotProbe(const CheckContext& context) : context_(context) {}
+
+  std::string name() const override { return "one-hot"; }
+
+  void plan(Plan& plan) override {
+    // Flat scores: no allowed key's weight is lost to a narrow dtype.
+    const auto scores = std::make_shared<RandomScores>(
+        context_.problem, base_seed(context_.seed), 0.25, "random-flat");
+    const std::int64_t width = context_.problem.head_dim_v;
+    for (std::int64_t key = 0; key < context_.problem.max_len_kv();
+         key += width) {
+      const auto values = std::make_shared<OneHot>(
+          key, std::min(width, context_.problem.max_len_kv() - key));
+      blocks_.push_back({values, plan.request(scores, values)});
+    }
+  }
+
+  void judge(const Observation& seen, FindingSink& sink) override {
+    for (const Block& block : blocks_)
+      if (block.ticket.call == seen.call) judge_block(seen, block, sink);
+  }
+
+ private:
+  struct Block {
+    std::shared_ptr<const OneHot> values;
+    Ticket ticket;
+  };
+
+  void judge_block(const Observation& seen, const Block& block,
+                   FindingSink& sink) {
+    const std::int64_t columns = block.values->columns();
+    const std::int64_t first = block.values->first_key();
+    std::vector<double> weight(static_cast<std::size_t>(columns));
+    for_each_row(context_.problem, [&](std::int64_t b, std::int64_t h,
+                                       std::int64_t i,
+                                       const KeyRanges& allowed) {
+      ++rows_judged_;
+      seen.output.load_row(b, h, i, block.ticket.first_column, columns,
+                           weight.data());
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const double shown = weight[static_cast<std::size_t>(c)];
+        const bool visible = allowed.contains(first + c);
+        if (visible == (shown != 0)) continue;
+        Finding finding{.kind = visible ? FindingKind::kMiss
+                                        : FindingKind::kLeak,
+                        .probe = "one-hot",
+                        .batch = b,
+                        .head = h,
+                        .query = i,
+                        .key = first + c,
+                        .observed = shown};
+        finding.message =
+            row_name(b, h, i) + ": " + (visible ? "does not see" : "sees") +
+            " key " + std::to_string(first + c) +
+            (visible ? ", which it must"
+                     : ", which is not allowed: weight " +
+                           format_short(shown));
+        sink.add(std::move(finding));
+      }
+    });
+  }
+
+  CheckContext context_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace
+
+VisibilityProbePtr make_census_probe(const CheckContext& context,
+                                     std::string&) {
+  return std::make_unique<CensusProbe>(context);
+}
+
+VisibilityProbePtr make_step_probe(const CheckContext& context, std::string&) {
+  return std::make_unique<StepProbe>(context);
+}
+
+VisibilityProbePtr make_one_hot_probe(const CheckContext& context,
+                                      std::string& why_not) {
+  if (context.problem.max_len_kv() >
+      OneHotProbe::kMostCalls * context.problem.head_dim_v) {
+    why_not = "one-hot: more keys than " +
+              std::to_string(OneHotProbe::kMostCalls) +
+              " calls of head_dim_v columns hold";
+    return nullptr;
+  }
+  return std::make_unique<OneHotProbe>(context);
+}
+
+}  // namespace attnguard

@@ -1,0 +1,269 @@
+#include "guard/pipeline.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <memory>
+
+#include "guard/base/text.h"
+#include "guard/check/check.h"
+#include "guard/diagnosis/influence_map.h"
+#include "guard/diagnosis/shrink.h"
+#include "guard/policy/policy_yaml.h"
+#include "guard/probe/execute.h"
+#include "guard/probe/plan.h"
+
+namespace attnguard {
+namespace {
+
+constexpr int kMostRefinements = 4;
+constexpr double kShrinkSeconds = 5;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// A check at work on one problem.
+struct ActiveCheck {
+  const CheckInfo* info;
+  std::unique_ptr<Check> check;
+  FindingSink sink;
+  CheckResult* result;
+};
+
+bool wanted(const CheckInfo& info, const std::vector<std::string>& only) {
+  return only.empty() ||
+         std::find(only.begin(), only.end(), info.id) != only.end();
+}
+
+// Fills result.checks with one entry per check that is on, and returns those
+// that apply to the problem.
+std::vector<ActiveCheck> start_checks(const Engine& engine,
+                                      const Problem& problem,
+                                      const Numerics& numerics,
+                                      const Settings& settings,
+                                      const std::vector<std::string>& only,
+                                      ProblemResult& result) {
+  std::vector<ActiveCheck> active;
+  result.checks.reserve(all_checks().size());  // results keep their address
+  for (const CheckInfo* info : all_checks()) {
+    const CheckSettings& own = settings.check(std::string(info->id));
+    if (own.severity == Severity::kOff || !wanted(*info, only)) continue;
+    const CheckContext context{problem,
+                               numerics,
+                               engine.capabilities.deterministic,
+                               settings.coverage,
+                               settings.seed,
+                               own.tolerance(problem.dtype)};
+    CheckResult& check = result.checks.emplace_back();
+    check.check = info->id;
+    check.warning_only = own.severity == Severity::kWarning;
+    check.note = info->not_applicable(context);
+    if (check.note.empty())
+      active.push_back({info, info->make(context), {}, &check});
+  }
+  return active;
+}
+
+Status run_calls(Executor& executor, Plan& plan,
+                 std::vector<ActiveCheck>& active, int first) {
+  for (int call = first; call < static_cast<int>(plan.calls().size());
+       ++call) {
+    Observation seen;
+    if (Status status = executor.run(plan, call, seen); !status.ok())
+      return status;
+    plan.mark_executed(call + 1);
+    for (ActiveCheck& check : active) check.check->judge(seen, check.sink);
+  }
+  return ok_status();
+}
+
+// Plan, execute, judge, until no check wants another call.
+Status run_checks(Executor& executor, const Problem& problem,
+                  std::vector<ActiveCheck>& active) {
+  Plan plan(problem.head_dim_v);
+  for (ActiveCheck& check : active) check.check->plan(plan);
+  int first = 0;
+  for (int round = 0; round <= kMostRefinements; ++round) {
+    if (Status status = run_calls(executor, plan, active, first);
+        !status.ok())
+      return status;
+    first = static_cast<int>(plan.calls().size());
+    bool more = false;
+    for (ActiveCheck& check : active) more |= check.check->refine(plan);
+    if (!more) break;
+  }
+  for (ActiveCheck& check : active) {
+    check.check->finish(check.sink, *check.result);
+    check.result->num_findings = check.sink.count();
+    check.result->findings = check.sink.take();
+  }
+  return ok_status();
+}
+
+// Everything but the smallest case: what shrinking calls again and again.
+void judge_problem(const Engine& engine, const Problem& problem,
+                   const Settings& settings,
+                   const std::vector<std::string>& only,
+                   ProblemResult& result) {
+  const auto start = Clock::now();
+  result.problem = problem;
+  result.problem_line = problem.text();
+  if (Status status = problem.validate(); !status.ok()) {
+    result.verdict = Verdict::kInconclusive;
+    result.note = "invalid problem: " + status.message();
+    return;
+  }
+  if (std::string reason = unsupported_reason(engine, problem);
+      !reason.empty()) {
+    result.verdict = Verdict::kUnsupported;
+    result.note = reason;
+    return;
+  }
+  const Numerics numerics = numerics_of(engine, problem);
+  std::vector<ActiveCheck> active =
+      start_checks(engine, problem, numerics, settings, only, result);
+  Executor executor(engine, problem);
+  Status status = executor.allocate();
+  if (status.ok() && !active.empty())
+    status = run_checks(executor, problem, active);
+  result.engine_calls = executor.engine_calls();
+  result.engine_seconds = executor.engine_seconds();
+  result.guard_seconds = seconds_since(start) - result.engine_seconds;
+  if (!status.ok()) {
+    result.verdict = status.code() == StatusCode::kEngineFailure
+                         ? Verdict::kEngineError
+                         : Verdict::kInconclusive;
+    result.note = status.message();
+    result.checks.clear();
+    return;
+  }
+  const bool none_applies =
+      !result.checks.empty() &&
+      std::all_of(result.checks.begin(), result.checks.end(),
+                  [](const CheckResult& check) {
+                    return check.verdict == Verdict::kNotApplicable;
+                  });
+  result.verdict = none_applies ? Verdict::kNotApplicable
+                                : combine_checks(result.checks);
+}
+
+std::vector<std::string> failing_checks(const ProblemResult& result) {
+  std::vector<std::string> ids;
+  for (const CheckResult& check : result.checks)
+    if (check.verdict == Verdict::kViolation) ids.push_back(check.check);
+  return ids;
+}
+
+// The finding that says most about visibility: a leak or miss with a key.
+const Finding* telling_finding(const ProblemResult& result) {
+  const Finding* best = nullptr;
+  for (const CheckResult& check : result.checks)
+    for (const Finding& finding : check.findings) {
+      if (finding.batch < 0) continue;
+      if (best == nullptr || (best->key < 0 && finding.key >= 0))
+        best = &finding;
+    }
+  return best;
+}
+
+// Looks for the smallest problem on which one of the same checks fails, and
+// draws its influence map.
+void shrink_failure(const Engine& engine, const Settings& settings,
+                    ProblemResult& result) {
+  const auto start = Clock::now();
+  const std::vector<std::string> failing = failing_checks(result);
+  ProblemResult smallest = result;
+  for (const Problem& candidate : shrink_candidates(result.problem)) {
+    if (seconds_since(start) > kShrinkSeconds) break;
+    ProblemResult tried;
+    judge_problem(engine, candidate, settings, failing, tried);
+    if (tried.verdict != Verdict::kViolation) continue;
+    // Prefer a case that shows what is seen over one that only shows mass.
+    smallest = std::move(tried);
+    break;
+  }
+  result.smallest_failing = smallest.problem_line;
+  const Finding* finding = telling_finding(smallest);
+  if (finding == nullptr) return;
+  result.map = draw_influence_map(engine, smallest.problem, settings.seed,
+                                  finding->batch, std::max<std::int64_t>(
+                                      finding->head, 0),
+                                  finding->query, finding->key);
+}
+
+std::string replay_command(const Engine& engine, const Settings& settings,
+                           const ProblemResult& result) {
+  std::string command = "attnguard check --engine " + engine.name +
+                        " --seed " + std::to_string(settings.seed);
+  for (const std::string& id : failing_checks(result))
+    command += " --check " + id;
+  const std::string& line = result.smallest_failing.empty()
+                                ? result.problem_line
+                                : result.smallest_failing;
+  return command + " --problem '" + line + "'";
+}
+
+}  // namespace
+
+ProblemResult verify_problem(const Engine& engine, const Problem& problem,
+                             const Settings& settings,
+                             const RunOptions& options) {
+  ProblemResult result;
+  try {
+    judge_problem(engine, problem, settings, options.checks, result);
+    if (result.verdict == Verdict::kViolation && options.draw_maps)
+      shrink_failure(engine, settings, result);
+    if (result.verdict != Verdict::kPass &&
+        result.verdict != Verdict::kUnsupported)
+      result.replay = replay_command(engine, settings, result);
+  } catch (const std::exception& error) {
+    result.verdict = Verdict::kInconclusive;
+    result.note = std::string("the guard failed: ") + error.what();
+  }
+  return result;
+}
+
+RunResult verify(const Engine& engine, const Policy& policy,
+                 const RunOptions& options) {
+  RunResult run;
+  run.engine = engine.name;
+  run.policy = policy.name;
+  run.seed = policy.seed;
+  for (const std::string& id : options.checks) {
+    if (find_check(id) != nullptr) continue;
+    run.note = "unknown check '" + id + "'" + suggestion(id, check_ids());
+    return run;
+  }
+  const int threads_before = omp_get_max_threads();
+  if (options.threads > 0) omp_set_num_threads(options.threads);
+  run.threads = omp_get_max_threads();
+  const Settings settings = policy.resolve(engine.name);
+  for (std::size_t i = 0; i < policy.problems.size(); ++i) {
+    if (options.progress) options.progress(i, policy.problems.size());
+    ProblemResult result = verify_problem(
+        engine, policy.problems[i].problem, settings, options);
+    result.location = policy.problems[i].location;
+    run.problems.push_back(std::move(result));
+  }
+  omp_set_num_threads(threads_before);
+  run.verdict = combine_problems(run.problems);
+  return run;
+}
+
+const Policy& default_policy() {
+  static const Policy policy = [] {
+    PolicyParse parse =
+        parse_policy(default_policy_text(), "built-in", check_ids());
+    // The tests parse the built-in text; were it broken, a run on no problems
+    // is inconclusive, never a pass.
+    return parse.policy.value_or(Policy{});
+  }();
+  return policy;
+}
+
+}  // namespace attnguard

@@ -1,0 +1,86 @@
+#include "guard/probe/needle.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "guard/base/rng.h"
+
+namespace attnguard {
+
+std::shared_ptr<const NeedleScores> NeedleScores::make(
+    const Problem& problem, const Numerics& numerics, double gap,
+    std::uint64_t seed, std::string& why_not) {
+  std::shared_ptr<NeedleScores> needle(new NeedleScores(problem));
+  needle->seed_ = derive_seed(seed, 0x6e6565646c65);
+  const std::int64_t len_kv = std::max<std::int64_t>(problem.max_len_kv(), 1);
+  needle->position_bits_ = std::max<int>(
+      std::bit_width(static_cast<std::uint64_t>(len_kv - 1)), 1);
+  if (needle->position_bits_ > problem.head_dim_qk) {
+    why_not = "head_dim_qk has fewer channels than a position has bits";
+    return nullptr;
+  }
+  // Distinct codes differ in at least one channel, which costs 2 * amplitude.
+  // A quantised key's code keeps its shape and gets a common factor within
+  // 2^-11 (the scale's own rounding); twice the gap covers that.
+  if (numerics.key_error > 0) gap *= 2;
+  needle->query_amplitude_ =
+      std::exp2(std::ceil(std::log2(gap / (2 * problem.scale()))));
+  const double largest_score = needle->query_amplitude_ * problem.scale() *
+                               static_cast<double>(problem.head_dim_qk);
+  const double rounding =
+      4 * unit_roundoff(numerics.score) * largest_score;
+  if (needle->query_amplitude_ > dtype_info(problem.dtype).max_finite / 2 ||
+      rounding > gap / 8) {
+    why_not = "scores do not fit " +
+              std::string(dtype_name(numerics.score)) + " scores";
+    return nullptr;
+  }
+  return needle;
+}
+
+void NeedleScores::key_row(std::int64_t batch, std::int64_t kv_head,
+                           std::int64_t kv_index, double* to) const {
+  std::uint64_t slot = derive_seed(seed_, static_cast<std::uint64_t>(batch));
+  slot = derive_seed(slot, static_cast<std::uint64_t>(kv_head));
+  // The position's bits, flipped by a mask of the slot: distinct within the
+  // slot, and another slot's key is no match.
+  const std::uint64_t bits = static_cast<std::uint64_t>(kv_index) ^ slot;
+  for (std::int64_t c = 0; c < position_bits_; ++c)
+    to[c] = (bits >> c & 1) != 0 ? 1.0 : -1.0;
+  std::uint64_t hash = 0;
+  for (std::int64_t c = position_bits_; c < problem_.head_dim_qk; ++c) {
+    const std::int64_t bit = (c - position_bits_) % 64;
+    if (bit == 0)
+      hash = derive_seed(slot + static_cast<std::uint64_t>(c) + 1,
+                         static_cast<std::uint64_t>(kv_index));
+    to[c] = (hash >> bit & 1) != 0 ? 1.0 : -1.0;
+  }
+}
+
+std::int64_t NeedleScores::target(std::int64_t batch, std::int64_t head,
+                                  std::int64_t q_index,
+                                  const KeyRanges& allowed) const {
+  const std::int64_t count = allowed.count();
+  if (count == 0) return -1;
+  std::uint64_t bits =
+      derive_seed(seed_ ^ 0x726f77, static_cast<std::uint64_t>(batch));
+  bits = derive_seed(bits, static_cast<std::uint64_t>(head));
+  bits = derive_seed(bits, static_cast<std::uint64_t>(q_index));
+  return allowed.nth(uniform_below(bits, count));
+}
+
+void NeedleScores::query_row(std::int64_t batch, std::int64_t head,
+                             std::int64_t q_index, double* to) const {
+  std::fill_n(to, problem_.head_dim_qk, 0.0);
+  if (q_index >= problem_.len_q(batch)) return;
+  KeyRanges allowed;
+  problem_.mask.allowed(problem_.row(batch, q_index), allowed);
+  const std::int64_t key = target(batch, head, q_index, allowed);
+  if (key < 0) return;
+  key_row(batch, problem_.kv_head_of(head), key, to);
+  for (std::int64_t c = 0; c < problem_.head_dim_qk; ++c)
+    to[c] *= query_amplitude_;
+}
+
+}  // namespace attnguard
