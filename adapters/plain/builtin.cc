@@ -41,6 +41,7 @@ std::span<const BuiltinEngine* const> all_builtin_engines() {
   static constexpr std::array kEngines = {
       &kBuiltinReference,
       &kBuiltinTextbook,
+      &kBuiltinTiled,
       &kBuiltinWrongAxis,
   };
   return kEngines;

@@ -22,6 +22,7 @@ std::span<const BuiltinEngine* const> all_builtin_engines();
 
 extern const BuiltinEngine kBuiltinReference;
 extern const BuiltinEngine kBuiltinTextbook;
+extern const BuiltinEngine kBuiltinTiled;
 extern const BuiltinEngine kBuiltinWrongAxis;
 
 }  // namespace attnguard

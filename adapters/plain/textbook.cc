@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "adapters/plain/builtin_table.h"
+#include "adapters/plain/threads.h"
 
 namespace attnguard {
 namespace {
@@ -80,7 +81,8 @@ void run_head(const AttentionCall& call, std::int64_t b, std::int64_t h) {
 
 Status run(const AttentionCall& call) {
   const Problem& problem = *call.problem;
-#pragma omp parallel for collapse(2) schedule(dynamic)
+#pragma omp parallel for collapse(2) \
+    schedule(dynamic) if (is_worth_threads(problem))
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t h = 0; h < problem.num_heads; ++h) {
       if (problem.dtype == Dtype::kFp64)

@@ -70,7 +70,11 @@ void finish_row(const HeadWork& work, const VariantRow& row,
 
 void run_rows(const HeadWork& work) {
   const std::int64_t seq_len_q = work.problem().len_q(work.batch);
-#pragma omp parallel
+  // Starting threads costs more than a small head.
+  const std::int64_t products =
+      seq_len_q * work.problem().len_kv(work.batch) *
+      (work.problem().head_dim_qk + work.problem().head_dim_v);
+#pragma omp parallel if (products > (1 << 22))
   {
     RowBuffers own(work.problem());
 #pragma omp for schedule(dynamic, 16)
