@@ -7,7 +7,7 @@ namespace {
 
 // Lengths tried in turn. 5 draws a map that fits on a postcard; the others
 // are just beyond the usual tiles.
-constexpr std::int64_t kLengths[] = {2, 3, 5, 9, 17, 33, 65, 129, 257};
+constexpr std::int64_t kLengths[] = {5, 9, 17, 33, 65, 129, 257};
 constexpr std::int64_t kSmallHeadDim = 16;
 
 // One length for a sequence that was `length` long: longer ones are cut,

@@ -1,0 +1,193 @@
+// Every check against engines that are right and engines that are wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "guard/check/check_table.h"
+#include "tests/support/engines.h"
+
+namespace attnguard {
+namespace {
+
+using testing::Contains;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> failing(const ProblemResult& result) {
+  std::vector<std::string> ids;
+  for (const CheckResult& check : result.checks)
+    if (check.verdict == Verdict::kViolation) ids.push_back(check.check);
+  return ids;
+}
+
+constexpr char kCausal[] =
+    "batch=2 num_heads=6 num_kv_heads=2 seq_len=65 head_dim=64 "
+    "mask=causal_top_left";
+
+TEST(Checks, EveryCheckPassesOnACorrectEngineAndSaysWhatItCovered) {
+  const ProblemResult result = run_problem(builtin("textbook"), kCausal);
+  EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
+  EXPECT_EQ(result.checks.size(), all_checks().size());
+  for (const CheckResult& check : result.checks) {
+    EXPECT_EQ(check.verdict, Verdict::kPass) << check.check;
+    EXPECT_FALSE(check.coverage.empty()) << check.check;
+  }
+}
+
+// The known-bad engines and the checks that must see each; others may.
+struct BadCase {
+  const char* engine;
+  std::vector<std::string> seen_by;
+};
+
+class BadEngine : public testing::TestWithParam<BadCase> {};
+
+TEST_P(BadEngine, IsSeenByTheChecksThatShould) {
+  const ProblemResult result = run_problem(builtin(GetParam().engine), kCausal);
+  EXPECT_EQ(result.verdict, Verdict::kViolation) << findings_text(result);
+  EXPECT_THAT(failing(result), testing::IsSupersetOf(GetParam().seen_by))
+      << findings_text(result);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Builtin, BadEngine,
+    testing::Values(
+        BadCase{"wrong_axis", {"future-influence", "row-sum", "reference"}},
+        BadCase{"no_mask", {"future-influence", "visibility", "reference"}},
+        BadCase{"causal_off_by_one", {"future-influence", "visibility"}},
+        BadCase{"mask_after_softmax", {"future-influence", "row-sum"}},
+        BadCase{"drops_last_key", {"visibility", "reference"}},
+        BadCase{"drops_last_tile", {"visibility", "reference"}},
+        BadCase{"wrong_kv_head", {"visibility", "reference"}},
+        BadCase{"wrong_scale", {"reference"}},
+        BadCase{"stale_row", {"memory", "finite"}},
+        BadCase{"overwrites_input", {"memory"}},
+        BadCase{"overruns", {"memory"}},
+        BadCase{"nondeterministic", {"repeatable"}}),
+    [](const auto& info) { return std::string(info.param.engine); });
+
+TEST(FutureInfluence, NamesTheRowAndTheFirstChangedToken) {
+  const ProblemResult result =
+      run_problem(builtin("wrong_axis"), kCausal, {"future-influence"});
+  const CheckResult* check = check_of(result, "future-influence");
+  ASSERT_NE(check, nullptr);
+  ASSERT_FALSE(check->findings.empty());
+  const Finding& first = check->findings.front();
+  EXPECT_EQ(first.kind, FindingKind::kLeak);
+  EXPECT_EQ(first.query, 0);
+  EXPECT_GT(first.key, first.query);
+  EXPECT_GT(first.observed, 0);
+  EXPECT_EQ(first.bound, 0);
+  EXPECT_THAT(first.message, HasSubstr("query 0: output moves by"));
+}
+
+TEST(FutureInfluence, SeesOtherQueriesInAnEncoderWithoutAnyFuture) {
+  const ProblemResult result =
+      run_problem(builtin("wrong_axis"), "num_heads=2 seq_len=33 mask=full",
+                  {"future-influence"});
+  const CheckResult* check = check_of(result, "future-influence");
+  ASSERT_EQ(check->verdict, Verdict::kViolation);
+  EXPECT_THAT(check->findings.front().message,
+              HasSubstr("when other rows' queries change"));
+}
+
+TEST(FutureInfluence, JudgesARowThatSeesOneOfSixKeys) {
+  const char* line = "seq_len_q=1 seq_len_kv=6 mask=causal_top_left";
+  const ProblemResult good =
+      run_problem(builtin("textbook"), line, {"future-influence"});
+  EXPECT_EQ(good.verdict, Verdict::kPass) << findings_text(good);
+  const ProblemResult bad =
+      run_problem(builtin("no_mask"), line, {"future-influence"});
+  EXPECT_EQ(bad.verdict, Verdict::kViolation) << findings_text(bad);
+}
+
+TEST(FutureInfluence, IsInconclusiveWhenNothingMoves) {
+  Engine constant{.name = "test:constant", .run = [](const AttentionCall& c) {
+                    const Problem& p = *c.problem;
+                    const std::vector<double> row(
+                        static_cast<std::size_t>(p.head_dim_v), 0.5);
+                    for (std::int64_t i = 0; i < p.len_q(0); ++i)
+                      c.output.store_row(0, 0, i, 0, p.head_dim_v, row.data());
+                    return ok_status();
+                  }};
+  const ProblemResult result =
+      run_problem(constant, "seq_len=33 mask=causal_top_left",
+                  {"future-influence"});
+  EXPECT_EQ(result.verdict, Verdict::kInconclusive);
+  EXPECT_THAT(result.checks.front().note, HasSubstr("did not move"));
+}
+
+TEST(FutureInfluence, DoesNotApplyWhereNothingIsShielded) {
+  const ProblemResult result = run_problem(
+      builtin("textbook"), "seq_len_q=1 seq_len_kv=9 mask=full",
+      {"future-influence"});
+  EXPECT_EQ(result.verdict, Verdict::kNotApplicable);
+  EXPECT_THAT(result.checks.front().note, HasSubstr("no row is shielded"));
+}
+
+TEST(RowSum, GivesTheSumAndTheBound) {
+  const ProblemResult result =
+      run_problem(builtin("wrong_axis"), kCausal, {"row-sum"});
+  const Finding& finding = result.checks.front().findings.front();
+  EXPECT_EQ(finding.kind, FindingKind::kMass);
+  EXPECT_EQ(finding.expected, 1);
+  EXPECT_GT(std::abs(finding.observed - 1), finding.bound);
+  EXPECT_LT(finding.bound, 1e-5);
+  EXPECT_THAT(finding.message, HasSubstr("weights sum to"));
+}
+
+TEST(RowSum, ANumberInThePolicyReplacesTheBound) {
+  Settings settings;
+  settings.checks["row-sum"].tolerances[Dtype::kFp32] = {
+      Tolerance::Kind::kNumber, 1e6};
+  RunOptions options{.checks = {"row-sum"}};
+  const ProblemResult result = verify_problem(
+      builtin("wrong_axis"), problem_of(kCausal), settings, options);
+  EXPECT_EQ(result.verdict, Verdict::kPass);
+}
+
+TEST(Severity, AWarningDoesNotFailAndAnOffCheckDoesNotRun) {
+  Settings settings;
+  settings.checks["repeatable"].severity = Severity::kWarning;
+  settings.checks["memory"].severity = Severity::kOff;
+  const ProblemResult result = verify_problem(
+      builtin("nondeterministic"), problem_of(kCausal), settings,
+      {.checks = {"repeatable", "memory", "row-sum"}, .draw_maps = false});
+  EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
+  EXPECT_EQ(check_of(result, "repeatable")->verdict, Verdict::kViolation);
+  EXPECT_EQ(check_of(result, "memory"), nullptr);
+}
+
+TEST(NonDeterministicEngine, IsJudgedByItsOwnNoise) {
+  Engine noisy = builtin("nondeterministic");
+  noisy.capabilities.deterministic = false;
+  const ProblemResult result = run_problem(noisy, kCausal);
+  EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
+  EXPECT_EQ(check_of(result, "repeatable")->verdict,
+            Verdict::kNotApplicable);
+}
+
+TEST(Checks, NothingToJudgeIsNeverAPass) {
+  for (const char* line :
+       {"seq_len_q=0 seq_len_kv=5", "seq_len_q=4 seq_len_kv=0"}) {
+    const ProblemResult result = run_problem(builtin("textbook"), line);
+    for (const CheckResult& check : result.checks) {
+      if (check.check == "memory" && check.verdict == Verdict::kPass) continue;
+      EXPECT_EQ(check.verdict, Verdict::kNotApplicable) << check.check;
+    }
+  }
+}
+
+TEST(Checks, IdsAreTheFileStemsInKebabCaseAndExplainThemselves) {
+  for (const CheckInfo* info : all_checks()) {
+    const std::string id(info->id);
+    EXPECT_EQ(find_check(id), info);
+    EXPECT_EQ(info->explanation.substr(0, id.size() + 1), id + ":");
+    EXPECT_FALSE(info->summary.empty());
+    EXPECT_FALSE(info->cost.empty());
+  }
+  EXPECT_EQ(find_check("row_sum"), nullptr);
+}
+
+}  // namespace
+}  // namespace attnguard
