@@ -39,6 +39,7 @@ struct RowCounts {
 
 RowCounts count_rows(const CutAssignment& cuts) {
   RowCounts counts;
+  if (!cuts.perturbs_anything()) return counts;
   for_each_row(cuts.problem(), [&](std::int64_t b, std::int64_t h,
                                    std::int64_t i, const KeyRanges&) {
     ++(cuts.must_hold(b, h, i) ? counts.hold : counts.move);

@@ -15,6 +15,9 @@ constexpr std::size_t kGuardBytes = 4096;
 constexpr std::byte kGuardByte{0xa5};
 constexpr std::size_t kMostFaultsPerTensor = 4;
 
+// Below this many elements waking the other threads costs more than it saves.
+constexpr std::int64_t kParallelElements = 1 << 16;
+
 // One tensor in the engine's memory, with guard bytes on both sides, and what
 // those bytes must still be after a call.
 class GuardedBuffer {
@@ -162,10 +165,15 @@ class GuardedBuffer {
   std::vector<std::byte> expected_;  // Guards, and contents when remembered.
 };
 
+std::int64_t elements_of(const TensorView& view) {
+  return view.shape[0] * view.shape[1] * view.shape[2] * view.shape[3];
+}
+
 void fill_scores(const Problem& problem, const ScorePattern& scores,
                  const TensorView& query, const TensorView& key) {
   const std::int64_t channels = problem.head_dim_qk;
-#pragma omp parallel for collapse(2) schedule(static)
+#pragma omp parallel for collapse(2) schedule(static) \
+    if (elements_of(query) + elements_of(key) > kParallelElements)
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t h = 0; h < problem.num_heads; ++h) {
       std::vector<double> row(static_cast<std::size_t>(channels));
@@ -185,7 +193,8 @@ void fill_scores(const Problem& problem, const ScorePattern& scores,
 void fill_values(const Problem& problem, const std::vector<ValueBlock>& blocks,
                  const TensorView& value) {
   const std::int64_t channels = problem.head_dim_v;
-#pragma omp parallel for collapse(2) schedule(static)
+#pragma omp parallel for collapse(2) schedule(static) \
+    if (elements_of(value) > kParallelElements)
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t g = 0; g < problem.num_kv_heads; ++g) {
       std::vector<double> row(static_cast<std::size_t>(channels), 0.0);

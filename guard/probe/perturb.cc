@@ -101,6 +101,14 @@ bool CutAssignment::sees_perturbed_key(std::int64_t batch,
   return !allowed.empty() && allowed.last() >= key_cut(batch, kv_head);
 }
 
+bool CutAssignment::perturbs_anything() const {
+  for (std::int64_t b = 0; b < problem_.batch; ++b)
+    for (std::int64_t g = 0; g < problem_.num_kv_heads; ++g)
+      if (key_cut(b, g) < problem_.len_kv(b)) return true;
+  return std::find(query_perturbed_.begin(), query_perturbed_.end(), 1) !=
+         query_perturbed_.end();
+}
+
 bool CutAssignment::query_perturbed(std::int64_t batch, std::int64_t head,
                                     std::int64_t q_index) const {
   const std::int64_t slot =

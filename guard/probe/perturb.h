@@ -41,6 +41,9 @@ class CutAssignment {
     return !query_perturbed(batch, head, q_index);
   }
 
+  // False when there is neither a shielded key nor another query to change.
+  bool perturbs_anything() const;
+
   const Problem& problem() const { return problem_; }
 
  private:

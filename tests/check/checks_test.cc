@@ -69,10 +69,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(FutureInfluence, NamesTheRowAndTheFirstChangedToken) {
   const ProblemResult result =
       run_problem(builtin("wrong_axis"), kCausal, {"future-influence"});
-  const CheckResult* check = check_of(result, "future-influence");
-  ASSERT_NE(check, nullptr);
-  ASSERT_FALSE(check->findings.empty());
-  const Finding& first = check->findings.front();
+  const CheckResult& check = expect_check(result, "future-influence");
+  ASSERT_FALSE(check.findings.empty());
+  const Finding& first = check.findings.front();
   EXPECT_EQ(first.kind, FindingKind::kLeak);
   EXPECT_EQ(first.query, 0);
   EXPECT_GT(first.key, first.query);
@@ -85,9 +84,9 @@ TEST(FutureInfluence, SeesOtherQueriesInAnEncoderWithoutAnyFuture) {
   const ProblemResult result =
       run_problem(builtin("wrong_axis"), "num_heads=2 seq_len=33 mask=full",
                   {"future-influence"});
-  const CheckResult* check = check_of(result, "future-influence");
-  ASSERT_EQ(check->verdict, Verdict::kViolation);
-  EXPECT_THAT(check->findings.front().message,
+  const CheckResult& check = expect_check(result, "future-influence");
+  ASSERT_EQ(check.verdict, Verdict::kViolation);
+  EXPECT_THAT(check.findings.front().message,
               HasSubstr("when other rows' queries change"));
 }
 
@@ -128,7 +127,9 @@ TEST(FutureInfluence, DoesNotApplyWhereNothingIsShielded) {
 TEST(RowSum, GivesTheSumAndTheBound) {
   const ProblemResult result =
       run_problem(builtin("wrong_axis"), kCausal, {"row-sum"});
-  const Finding& finding = result.checks.front().findings.front();
+  const CheckResult& check = expect_check(result, "row-sum");
+  ASSERT_FALSE(check.findings.empty());
+  const Finding& finding = check.findings.front();
   EXPECT_EQ(finding.kind, FindingKind::kMass);
   EXPECT_EQ(finding.expected, 1);
   EXPECT_GT(std::abs(finding.observed - 1), finding.bound);
@@ -154,7 +155,7 @@ TEST(Severity, AWarningDoesNotFailAndAnOffCheckDoesNotRun) {
       builtin("nondeterministic"), problem_of(kCausal), settings,
       {.checks = {"repeatable", "memory", "row-sum"}, .draw_maps = false});
   EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
-  EXPECT_EQ(check_of(result, "repeatable")->verdict, Verdict::kViolation);
+  EXPECT_EQ(expect_check(result, "repeatable").verdict, Verdict::kViolation);
   EXPECT_EQ(check_of(result, "memory"), nullptr);
 }
 
@@ -163,7 +164,7 @@ TEST(NonDeterministicEngine, IsJudgedByItsOwnNoise) {
   noisy.capabilities.deterministic = false;
   const ProblemResult result = run_problem(noisy, kCausal);
   EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
-  EXPECT_EQ(check_of(result, "repeatable")->verdict,
+  EXPECT_EQ(expect_check(result, "repeatable").verdict,
             Verdict::kNotApplicable);
 }
 

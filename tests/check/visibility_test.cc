@@ -34,7 +34,7 @@ TEST_P(VisibilityCost, IsAtMostSixCallsAtAnyLength) {
     EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
     EXPECT_LE(result.engine_calls, 6);
     EXPECT_THAT(
-        check_of(result, "visibility")->coverage,
+        expect_check(result, "visibility").coverage,
         HasSubstr("(ladder-up, ladder-down, needle, census"));
   }
 }
@@ -52,7 +52,7 @@ constexpr char kLong[] =
     "num_heads=2 seq_len=4096 head_dim=32 mask=causal_bottom_right";
 
 bool names(const ProblemResult& result, FindingKind kind, const Plant& plant) {
-  for (const Finding& finding : check_of(result, "visibility")->findings)
+  for (const Finding& finding : expect_check(result, "visibility").findings)
     if (finding.kind == kind && finding.batch == plant.batch &&
         finding.head == plant.head && finding.query == plant.query &&
         finding.key == plant.key)
@@ -73,7 +73,7 @@ TEST(Visibility, NamesOneLeakedKeyInOneRowOfOneHeadAt4096) {
     EXPECT_TRUE(names(result, FindingKind::kLeak, plant))
         << "seed " << seed << " query " << query << " key " << key << "\n"
         << findings_text(result);
-    for (const Finding& finding : check_of(result, "visibility")->findings)
+    for (const Finding& finding : expect_check(result, "visibility").findings)
       EXPECT_EQ(finding.query, query) << finding.message;
   }
 }
@@ -90,7 +90,7 @@ TEST(Visibility, NamesOneDroppedKeyInOneRowOfOneHeadAt4096) {
     EXPECT_TRUE(names(result, FindingKind::kMiss, plant))
         << "seed " << seed << " query " << query << " key " << key << "\n"
         << findings_text(result);
-    for (const Finding& finding : check_of(result, "visibility")->findings)
+    for (const Finding& finding : expect_check(result, "visibility").findings)
       EXPECT_EQ(finding.query, query) << finding.message;
   }
 }
@@ -136,9 +136,9 @@ TEST(Visibility, FallsBackToStepAndOneHotWhereScoresAreNarrow) {
   const char* line = "seq_len=100 head_dim=64 mask=causal_top_left";
   const ProblemResult result = run_problem(narrow, line, {"visibility"});
   EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
-  const CheckResult* check = check_of(result, "visibility");
-  EXPECT_THAT(check->coverage, HasSubstr("census, step, one-hot"));
-  EXPECT_THAT(check->note, HasSubstr("ladder-up: scores up to"));
+  const CheckResult& check = expect_check(result, "visibility");
+  EXPECT_THAT(check.coverage, HasSubstr("census, step, one-hot"));
+  EXPECT_THAT(check.note, HasSubstr("ladder-up: scores up to"));
 }
 
 }  // namespace

@@ -101,6 +101,15 @@ inline const CheckResult* check_of(const ProblemResult& result,
   return nullptr;
 }
 
+// The check's result, or an empty one (and a failed test) when it did not run.
+inline const CheckResult& expect_check(const ProblemResult& result,
+                                       const std::string& id) {
+  static const CheckResult kNone;
+  const CheckResult* check = check_of(result, id);
+  EXPECT_NE(check, nullptr) << id << " did not run: " << result.note;
+  return check != nullptr ? *check : kNone;
+}
+
 // Everything found, one line each: what a failing test prints.
 inline std::string findings_text(const ProblemResult& result) {
   std::string text = result.problem_line + " " + result.note + "\n";
