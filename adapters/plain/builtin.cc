@@ -43,6 +43,18 @@ std::span<const BuiltinEngine* const> all_builtin_engines() {
       &kBuiltinTextbook,
       &kBuiltinTiled,
       &kBuiltinWrongAxis,
+      &kBuiltinNoMask,
+      &kBuiltinCausalOffByOne,
+      &kBuiltinMaskAfterSoftmax,
+      &kBuiltinDropsLastKey,
+      &kBuiltinDropsLastTile,
+      &kBuiltinWrongKvHead,
+      &kBuiltinWrongScale,
+      &kBuiltinStaleRow,
+      &kBuiltinOverwritesInput,
+      &kBuiltinOverruns,
+      &kBuiltinNondeterministic,
+      &kBuiltinThrows,
   };
   return kEngines;
 }

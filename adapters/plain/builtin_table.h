@@ -25,6 +25,18 @@ extern const BuiltinEngine kBuiltinTextbook;
 extern const BuiltinEngine kBuiltinTiled;
 extern const BuiltinEngine kBuiltinWrongAxis;
 
+extern const BuiltinEngine kBuiltinNoMask;
+extern const BuiltinEngine kBuiltinCausalOffByOne;
+extern const BuiltinEngine kBuiltinMaskAfterSoftmax;
+extern const BuiltinEngine kBuiltinDropsLastKey;
+extern const BuiltinEngine kBuiltinDropsLastTile;
+extern const BuiltinEngine kBuiltinWrongKvHead;
+extern const BuiltinEngine kBuiltinWrongScale;
+extern const BuiltinEngine kBuiltinStaleRow;
+extern const BuiltinEngine kBuiltinOverwritesInput;
+extern const BuiltinEngine kBuiltinOverruns;
+extern const BuiltinEngine kBuiltinNondeterministic;
+extern const BuiltinEngine kBuiltinThrows;
 }  // namespace attnguard
 
 #endif  // ATTNGUARD_ADAPTERS_PLAIN_BUILTIN_TABLE_H_

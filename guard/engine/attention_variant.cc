@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "guard/engine/row_steps.h"
-
 namespace attnguard {
 namespace {
 
@@ -57,13 +55,17 @@ void find_scores(const HeadWork& work, const VariantRow& row,
 void finish_row(const HeadWork& work, const VariantRow& row,
                 const KeyRanges& keys, double* weights,
                 std::vector<double>& output) {
-  if (work.variant.weights)
-    work.variant.weights(
-        row, keys, {weights, static_cast<std::size_t>(row.place.seq_len_kv)});
+  const AttentionVariant& variant = work.variant;
+  const std::span<double> all_weights(
+      weights, static_cast<std::size_t>(row.place.seq_len_kv));
   const std::int64_t channels = work.problem().head_dim_v;
-  mix_values(weights, work.value, channels, keys, output.data());
-  if (work.variant.output) work.variant.output(row, output);
-  if (work.variant.keeps && !work.variant.keeps(row)) return;
+  if (variant.weights) variant.weights(row, keys, all_weights);
+  if (variant.mix)
+    variant.mix(row, keys, all_weights, work.value, output);
+  else
+    mix_values(weights, work.value, channels, keys, output.data());
+  if (variant.output) variant.output(row, output);
+  if (variant.keeps && !variant.keeps(row)) return;
   work.call.output.store_row(work.batch, work.head, row.place.q_index, 0,
                              channels, output.data());
 }

@@ -10,9 +10,9 @@
 //   keys[i]   = mask(row i)                      edited by `allowed`
 //   s[i, j]   = scale * q_i . k_j                `scale`, `kv_head`; edited by
 //                                                `scores`
-//   p[i, :]   = softmax over keys[i]             or `softmax` on the matrix
+//   p[i, :]   = softmax over keys[i]             or `softmax` on the matrix;
 //                                                edited by `weights`
-//   o[i, :]   = sum_j p[i, j] v_j                edited by `output`
+//   o[i, :]   = sum_j p[i, j] v_j                or `mix`; edited by `output`
 //   output[i] = o[i]                             unless `keeps` says no
 //
 // Hooks are called from several threads at once and must not throw.
@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "guard/engine/engine.h"
+#include "guard/engine/row_steps.h"
 #include "guard/problem/key_ranges.h"
 
 namespace attnguard {
@@ -73,6 +74,14 @@ struct AttentionVariant {
   std::function<void(const VariantRow&, const KeyRanges& keys,
                      std::span<double> weights)>
       weights;
+
+  // Replaces the sum over keys: fills `output`, head_dim_v channels, from the
+  // row's weights and the values of its KV head. The place for faults of value
+  // addressing and of summation.
+  std::function<void(const VariantRow&, const KeyRanges& keys,
+                     std::span<const double> weights, const Fp64Rows& value,
+                     std::span<double> output)>
+      mix;
 
   // Edits the row's result, head_dim_v channels.
   std::function<void(const VariantRow&, std::span<double> output)> output;
