@@ -119,6 +119,10 @@ SourceLocation SourceText::location(std::size_t offset) const {
   return {name_, static_cast<int>(line) + 1, column};
 }
 
+int SourceText::line_number(std::size_t offset) const {
+  return static_cast<int>(line_index(std::min(offset, text_.size()))) + 1;
+}
+
 std::string_view SourceText::line_at(std::size_t offset) const {
   const std::size_t start =
       line_starts_[line_index(std::min(offset, text_.size()))];
@@ -152,6 +156,10 @@ std::vector<PolicyDiagnostic> DiagnosticSink::take() {
                        return a.location.line < b.location.line;
                      return a.location.column < b.location.column;
                    });
+  const auto same = [](const PolicyDiagnostic& a, const PolicyDiagnostic& b) {
+    return a.location == b.location && a.message == b.message;
+  };
+  kept_.erase(std::unique(kept_.begin(), kept_.end(), same), kept_.end());
   if (count_ > kMostKept)
     kept_.push_back({source_.location(first_dropped_),
                      "too many errors: " + std::to_string(count_ - kMostKept) +

@@ -38,6 +38,7 @@ class SourceText {
 
   // Offsets past the end mean the end.
   SourceLocation location(std::size_t offset) const;
+  int line_number(std::size_t offset) const;
   std::string_view line_at(std::size_t offset) const;
 
   // `line` and `column` count from 0, the column in bytes.
@@ -65,10 +66,10 @@ class DiagnosticSink {
 
   // For messages that point at a second place.
   std::string line_of(std::size_t offset) const {
-    return std::to_string(source_.location(offset).line);
+    return std::to_string(source_.line_number(offset));
   }
 
-  // In the order of the text.
+  // In the order of the text, each error once.
   std::vector<PolicyDiagnostic> take();
 
  private:

@@ -50,8 +50,9 @@ std::vector<YamlEntry> checked_entries(const YamlNode& map,
       continue;
     }
     if (value.kind == YamlNode::Kind::kNull) {
-      sink.error(key.offset, "the key " + describe(key) +
-                                 " has no value; give one or remove the key");
+      sink.error(key.offset,
+                 "the key " + describe(key) +
+                     " has no value; write 'key: value' or remove it");
       continue;
     }
     entries.push_back({key.text, key, value});

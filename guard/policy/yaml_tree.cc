@@ -32,6 +32,13 @@ class TreeBuilder final : public YAML::EventHandler {
 
   std::optional<YamlNode> take_root() { return std::move(root_); }
 
+  // " of line 3" for the innermost open [] or {}, or nothing.
+  std::string bracket_place() const {
+    if (open_.empty() || !open_.back()->flow) return {};
+    return " of line " +
+           std::to_string(source_.line_number(open_.back()->offset));
+  }
+
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (documents_++ == 0) return;
     const std::size_t offset = offset_of(mark);
@@ -45,7 +52,8 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
-    add(YamlNode::Kind::kNull, mark);
+    const bool tagged = refuse_tag(mark, "");
+    add(tagged ? YamlNode::Kind::kRefused : YamlNode::Kind::kNull, mark);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
@@ -56,6 +64,8 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
                 const std::string& value) override {
     const bool tagged = refuse_tag(mark, tag);
+    if (!quote_ends(offset_of(mark)))
+      throw Stop{offset_of(mark), "the quote has no end"};
     YamlNode& node =
         add(tagged ? YamlNode::Kind::kRefused : YamlNode::Kind::kScalar, mark);
     node.quoted = tag == "!";
@@ -84,6 +94,24 @@ class TreeBuilder final : public YAML::EventHandler {
  private:
   std::size_t offset_of(const YAML::Mark& mark) const {
     return source_.offset_of(mark.line, mark.column);
+  }
+
+  // The parser takes the end of the file for a closing quote when it follows a
+  // line break.
+  bool quote_ends(std::size_t offset) const {
+    const std::string_view text = source_.text();
+    const char quote = offset < text.size() ? text[offset] : ' ';
+    if (quote != '"' && quote != '\'') return true;
+    for (std::size_t i = offset + 1; i < text.size(); ++i) {
+      if (quote == '"' && text[i] == '\\')
+        ++i;
+      else if (text[i] == quote && text.substr(i + 1, 1) == "'" &&
+               quote == '\'')
+        ++i;  // '' is a quote within quotes.
+      else if (text[i] == quote)
+        return true;
+    }
+    return false;
   }
 
   // "?" and "!" are what the parser says of untagged nodes; a lone "!" in the
@@ -150,9 +178,8 @@ constexpr std::array<Explanation, 13> kExplanations = {{
     {"end of sequence not found",
      "this is not an item of the list above it; check the indentation and "
      "begin the item with '- '"},
-    {"end of map flow not found", "the map in '{' has no '}' or ',' here"},
-    {"end of sequence flow not found",
-     "the list in '[' has no ']' or ',' here"},
+    {"end of map flow not found", "expected ',' or '}' here, in the map"},
+    {"end of sequence flow not found", "expected ',' or ']' here, in the list"},
     {"illegal flow end", "nothing is open that this bracket could close"},
     {"illegal map value",
      "a ':' cannot stand here; check the indentation, and quote a value that "
@@ -166,8 +193,9 @@ constexpr std::array<Explanation, 13> kExplanations = {{
     {"bad file", "lists and maps are nested too deep"},
 }};
 
+// `bracket` is the builder's bracket_place().
 void report_syntax(const SourceText& source, const YAML::Exception& error,
-                   DiagnosticSink& sink) {
+                   const std::string& bracket, DiagnosticSink& sink) {
   const std::size_t offset =
       source.offset_of(error.mark.line, error.mark.column);
   const std::string_view line = source.line_at(offset);
@@ -180,7 +208,9 @@ void report_syntax(const SourceText& source, const YAML::Exception& error,
   }
   for (const Explanation& explanation : kExplanations) {
     if (error.msg != explanation.parser_message) continue;
-    sink.error(offset, explanation.ours);
+    const bool in_brackets = explanation.ours.starts_with("expected ','");
+    sink.error(offset,
+               std::string(explanation.ours) + (in_brackets ? bracket : ""));
     return;
   }
   sink.error(offset, "YAML syntax: " + error.msg);
@@ -215,7 +245,7 @@ std::optional<YamlNode> read_yaml(const SourceText& source,
     sink.error(stop.offset, stop.message);
     return std::nullopt;
   } catch (const YAML::Exception& error) {
-    report_syntax(source, error, sink);
+    report_syntax(source, error, builder.bracket_place(), sink);
     return std::nullopt;
   }
   return builder.take_root();
