@@ -84,7 +84,8 @@ std::string picture(const InfluenceMap& map, const Window& rows,
   return out;
 }
 
-// "1-4, 7" for the columns of the row that hold the sign; empty for none.
+// "key 3" or "keys 1-4, 7": the columns of the row that hold the sign; empty
+// for none.
 std::string key_list(const InfluenceMap& map, const std::string& row,
                      char sign) {
   std::string list;
@@ -95,7 +96,8 @@ std::string key_list(const InfluenceMap& map, const std::string& row,
     list += (list.empty() ? "" : ", ") + label(map.first_column, begin);
     if (c > begin) list += "-" + label(map.first_column, c);
   }
-  return list;
+  if (list.empty()) return list;
+  return (std::ranges::count(row, sign) == 1 ? "key " : "keys ") + list;
 }
 
 std::string in_words(const InfluenceMap& map) {
@@ -110,9 +112,9 @@ std::string in_words(const InfluenceMap& map) {
     ++told;
     const std::string row = "  row " + label(map.first_row, r);
     if (!moved.empty())
-      out += row + " is moved by key " + moved + ", and must not be\n";
+      out += row + " is moved by " + moved + ", and must not be\n";
     if (!missed.empty())
-      out += row + " is not moved by key " + missed + ", and should be\n";
+      out += row + " is not moved by " + missed + ", and should be\n";
   }
   if (wrong > told)
     out += "  and so on in " +

@@ -106,10 +106,13 @@ Case check_case(const ProblemResult& problem, const CheckResult& check) {
   return made;
 }
 
+bool is_bad(Verdict verdict) {
+  return verdict == Verdict::kViolation || verdict == Verdict::kInconclusive ||
+         verdict == Verdict::kEngineError;
+}
+
 bool is_red(const Case& one) {
-  return !one.warning_only && (one.verdict == Verdict::kViolation ||
-                               one.verdict == Verdict::kInconclusive ||
-                               one.verdict == Verdict::kEngineError);
+  return is_bad(one.verdict) && !one.warning_only;
 }
 
 // The problem's checks and, where they do not show its verdict, the problem.
@@ -117,9 +120,9 @@ std::vector<Case> problem_cases(const ProblemResult& problem) {
   std::vector<Case> cases;
   bool shown = false;
   for (const CheckResult& check : problem.checks) {
-    cases.push_back(check_case(problem, check));
-    shown |= cases.back().verdict == problem.verdict &&
-             (problem.verdict == Verdict::kPass || is_red(cases.back()));
+    const Case& one = cases.emplace_back(check_case(problem, check));
+    shown |= one.verdict == problem.verdict &&
+             is_red(one) == is_bad(problem.verdict);
   }
   const bool passed_with_warnings =
       problem.verdict == Verdict::kPass && !cases.empty();

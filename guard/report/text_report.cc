@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "guard/report/influence_map_text.h"
@@ -173,7 +174,7 @@ std::string smallest_case(const RunResult& run, const Painter& paint) {
   return out;
 }
 
-// "2 violations, 1 inconclusive, 3 passed, 1 unsupported of 7 problems"
+// "7 problems: 2 violated, 1 inconclusive, 3 passed, 1 unsupported"
 std::string problem_counts(const Totals& totals) {
   struct Word {
     Verdict verdict;
@@ -202,7 +203,8 @@ std::string summary(std::string_view name, Verdict verdict,
   return fmt::format(
       "{}  {}{}; {}, {:.3f} s in the engine, {:.3f} s in the guard "
       "({:.1f} %)\n",
-      paint(verdict_ink(verdict), verdict_words(verdict)),
+      paint(verdict_ink(verdict),
+            pad_right(verdict_words(verdict), name.empty() ? 0 : 12)),
       name.empty() ? "" : terminal_text(name) + ", ", problem_counts(totals),
       counted(totals.engine_calls, "engine call"), totals.engine_seconds,
       totals.guard_seconds, 100 * totals.guard_share());
