@@ -1,0 +1,50 @@
+// The command line, split into its parts. Values are still texts: the
+// commands judge them.
+#ifndef ATTNGUARD_CI_ARGUMENTS_H_
+#define ATTNGUARD_CI_ARGUMENTS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "guard/base/status.h"
+
+namespace attnguard {
+
+enum class Command {
+  kHelp,
+  kVersion,
+  kCheck,
+  kList,
+  kExplain,
+  kPolicyLint,
+  kPolicyPrint,
+};
+
+struct Arguments {
+  Command command = Command::kHelp;
+  std::string help;     // The page asked for; only for kHelp.
+  std::string subject;  // What to list or explain; the file to lint.
+
+  std::vector<std::string> engines;
+  std::vector<std::string> problems;
+  std::vector<std::string> checks;
+  std::optional<std::string> policy;
+  std::optional<std::string> seed;
+  std::optional<std::string> threads;
+  std::optional<std::string> coverage;
+  std::optional<std::string> format;
+  std::optional<std::string> output;
+  std::optional<std::string> color;
+  bool no_map = false;
+};
+
+// kInvalidArgument: one line that says what is wrong and how to go on.
+Result<Arguments> parse_arguments(int argc, const char* const* argv);
+
+// The arguments as a line to paste into a shell, quoted where needed.
+std::string shell_line(int argc, const char* const* argv);
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_CI_ARGUMENTS_H_

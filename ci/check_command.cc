@@ -1,0 +1,212 @@
+// `attnguard check`: everything that can be wrong with the request is found
+// before the first engine runs.
+#include <charconv>
+#include <ostream>
+
+#include "ci/adapter_table.h"
+#include "ci/commands.h"
+#include "ci/output_file.h"
+#include "ci/usage.h"
+#include "guard/base/text.h"
+#include "guard/check/check.h"
+#include "guard/pipeline.h"
+#include "guard/report/report.h"
+#include "guard/report/safe_text.h"
+
+namespace attnguard {
+namespace {
+
+constexpr std::uint64_t kMostThreads = 4096;
+
+// The request, once every value was understood.
+struct Request {
+  Policy policy;
+  std::vector<Engine> engines;
+  RunOptions options;
+  const ReportFormat* format = nullptr;
+  bool color = false;
+  bool to_stdout = true;
+  OutputFile output;
+};
+
+Status unknown(std::string_view option, std::string_view value,
+               std::span<const std::string_view> known) {
+  return invalid_argument(std::string(option) + ": unknown '" +
+                          std::string(value) + "'" + suggestion(value, known));
+}
+
+Result<std::uint64_t> whole_number(std::string_view option,
+                                   std::string_view text, std::uint64_t lowest,
+                                   std::uint64_t highest) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && at == end && value >= lowest && value <= highest)
+    return value;
+  return invalid_argument(std::string(option) + ": '" + std::string(text) +
+                          "' is not a whole number from " +
+                          std::to_string(lowest) + " to " +
+                          std::to_string(highest));
+}
+
+Status read_numbers(const Arguments& arguments, Request& request) {
+  if (arguments.seed) {
+    const auto seed = whole_number("--seed", *arguments.seed, 0, UINT64_MAX);
+    if (!seed.ok()) return seed.status();
+    request.policy.seed = seed.value();
+  }
+  if (arguments.threads) {
+    const auto threads =
+        whole_number("--threads", *arguments.threads, 1, kMostThreads);
+    if (!threads.ok()) return threads.status();
+    request.options.threads = static_cast<int>(threads.value());
+  }
+  return ok_status();
+}
+
+Status read_problems(const Arguments& arguments, Request& request) {
+  if (arguments.problems.empty()) return ok_status();
+  request.policy.problems.clear();
+  for (const std::string& line : arguments.problems) {
+    const Result<Problem> problem = Problem::parse(line);
+    if (!problem.ok())
+      return invalid_argument("--problem '" + line +
+                              "': " + problem.status().message());
+    request.policy.problems.push_back({problem.value(), {}});
+  }
+  return ok_status();
+}
+
+Status read_checks(const Arguments& arguments, Request& request) {
+  for (const std::string& id : arguments.checks)
+    if (find_check(id) == nullptr) return unknown("--check", id, check_ids());
+  request.options.checks = arguments.checks;
+  return ok_status();
+}
+
+// An override for every engine, behind all that the policy says.
+Status read_coverage(const Arguments& arguments, Request& request) {
+  if (!arguments.coverage) return ok_status();
+  std::vector<std::string_view> known;
+  for (Coverage coverage :
+       {Coverage::kSampled, Coverage::kEdges, Coverage::kFull}) {
+    known.push_back(coverage_name(coverage));
+    if (*arguments.coverage != known.back()) continue;
+    SettingsPatch patch;
+    patch.coverage = coverage;
+    request.policy.patches.push_back(std::move(patch));
+    return ok_status();
+  }
+  return unknown("--coverage", *arguments.coverage, known);
+}
+
+Status read_appearance(const Arguments& arguments,
+                       const Surroundings& surroundings, Request& request) {
+  const std::string format = arguments.format.value_or("text");
+  request.format = find_report_format(format);
+  if (request.format == nullptr)
+    return unknown("--format", format, report_format_names());
+  request.to_stdout = arguments.output.value_or("-") == "-";
+  const std::string color = arguments.color.value_or("auto");
+  if (color == "auto") {
+    request.color = request.to_stdout && surroundings.out_is_terminal &&
+                    !surroundings.no_color;
+  } else if (color == "always" || color == "never") {
+    request.color = color == "always";
+  } else {
+    constexpr std::string_view kKnown[] = {"auto", "always", "never"};
+    return unknown("--color", color, kKnown);
+  }
+  request.options.draw_maps = !arguments.no_map;
+  return ok_status();
+}
+
+// Every value but the engines'.
+Status read_request(const Arguments& arguments,
+                    const Surroundings& surroundings, Request& request) {
+  Status status = read_numbers(arguments, request);
+  if (status.ok()) status = read_problems(arguments, request);
+  if (status.ok()) status = read_checks(arguments, request);
+  if (status.ok()) status = read_coverage(arguments, request);
+  if (status.ok()) status = read_appearance(arguments, surroundings, request);
+  return status;
+}
+
+// kExitPass, or the code to end with.
+int open_engines(const Arguments& arguments, Request& request,
+                 std::ostream& err) {
+  if (arguments.engines.empty())
+    return usage_error(err, "no engine given",
+                       "write e.g. --engine builtin:tiled; 'attnguard list "
+                       "engines' shows all");
+  for (const std::string& spec : arguments.engines) {
+    Result<Engine> engine = open_engine(spec);
+    if (engine.ok()) {
+      request.engines.push_back(std::move(engine.value()));
+      continue;
+    }
+    usage_error(err, engine.status().message(),
+                "'attnguard list engines' shows what there is");
+    const StatusCode code = engine.status().code();
+    return code == StatusCode::kInvalidArgument || code == StatusCode::kNotFound
+               ? kExitUsage
+               : kExitEngineError;
+  }
+  return kExitPass;
+}
+
+// One line that is rewritten before each problem.
+void show_progress(Request& request, const std::string& engine,
+                   std::ostream& err) {
+  request.options.progress = [&err, name = terminal_text(engine)](
+                                 std::size_t index, std::size_t total) {
+    err << "\r\x1b[K" << name << "  problem " << index + 1 << " of " << total
+        << std::flush;
+  };
+}
+
+std::vector<RunResult> run_engines(Request& request,
+                                   const Surroundings& surroundings,
+                                   std::ostream& err) {
+  std::vector<RunResult> results;
+  for (const Engine& engine : request.engines) {
+    if (surroundings.err_is_terminal) show_progress(request, engine.name, err);
+    results.push_back(verify(engine, request.policy, request.options));
+  }
+  if (surroundings.err_is_terminal) err << "\r\x1b[K" << std::flush;
+  return results;
+}
+
+}  // namespace
+
+int check_command(const Arguments& arguments, const std::string& command_line,
+                  std::ostream& out, std::ostream& err,
+                  const Surroundings& surroundings) {
+  Request request;
+  std::optional<Policy> policy = read_policy(arguments.policy, err);
+  if (!policy) return kExitUsage;
+  request.policy = std::move(*policy);
+  Status status = read_request(arguments, surroundings, request);
+  if (!status.ok())
+    return usage_error(err, status.message(),
+                       "'attnguard check --help' explains the options");
+  const int opened = open_engines(arguments, request, err);
+  if (opened != kExitPass) return opened;
+  if (!request.to_stdout) status = request.output.open(*arguments.output);
+  if (!status.ok()) return usage_error(err, status.message());
+
+  const std::vector<RunResult> results =
+      run_engines(request, surroundings, err);
+  const ReportOptions options{.color = request.color,
+                              .version = std::string(command_version()),
+                              .command_line = command_line};
+  const std::string report = request.format->render(results, options);
+  if (request.to_stdout)
+    out << report;
+  else
+    status = request.output.commit(report);
+  if (!status.ok()) return usage_error(err, status.message());
+  return exit_code(combine_runs(results));
+}
+
+}  // namespace attnguard

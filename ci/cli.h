@@ -1,0 +1,31 @@
+// The attnguard command as a function, so that tests drive what users run.
+#ifndef ATTNGUARD_CI_CLI_H_
+#define ATTNGUARD_CI_CLI_H_
+
+#include <iosfwd>
+
+namespace attnguard {
+
+// What the command has to know of where it runs.
+struct Surroundings {
+  bool out_is_terminal = false;  // Colour makes sense.
+  bool err_is_terminal = false;  // A progress line makes sense.
+  bool no_color = false;         // NO_COLOR is set, or the terminal is dumb.
+};
+
+// Exit codes. Of several engines the worst counts, in the order of this list.
+constexpr int kExitUsage = 2;         // Usage or policy error; nothing ran.
+constexpr int kExitViolation = 1;     // A property does not hold.
+constexpr int kExitEngineError = 3;   // The engine failed.
+constexpr int kExitInconclusive = 4;  // No evidence, or nothing checked.
+constexpr int kExitPass = 0;          // Checked, and nothing is wrong.
+
+// Runs one command line; argv[0] is the program's name. The report and the
+// lists go to `out`, everything else to `err`. Returns the exit code; never
+// throws.
+int run_command(int argc, const char* const* argv, std::ostream& out,
+                std::ostream& err, const Surroundings& surroundings = {});
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_CI_CLI_H_

@@ -1,0 +1,163 @@
+// The commands that run no engine: list, explain and policy.
+#include <algorithm>
+#include <array>
+#include <ostream>
+
+#include "ci/adapter_table.h"
+#include "ci/commands.h"
+#include "ci/usage.h"
+#include "guard/base/text.h"
+#include "guard/check/check.h"
+#include "guard/pipeline.h"
+#include "guard/policy/policy_yaml.h"
+#include "guard/report/report.h"
+
+namespace attnguard {
+namespace {
+
+struct Line {
+  std::string name;
+  std::string summary;
+};
+
+// Names, and summaries that start in one column.
+void print_lines(const std::vector<Line>& lines, std::ostream& out) {
+  std::size_t width = 0;
+  for (const Line& line : lines) width = std::max(width, line.name.size());
+  for (const Line& line : lines)
+    out << line.name << std::string(width - line.name.size() + 2, ' ')
+        << line.summary << '\n';
+}
+
+void list_engines(const Policy&, std::ostream& out) {
+  for (const Adapter* adapter : all_adapters()) {
+    if (adapter != all_adapters().front()) out << '\n';
+    out << "# " << adapter->name << ": " << adapter->summary << '\n';
+    std::vector<Line> lines;
+    for (const EngineListing& engine : adapter->list())
+      lines.push_back({engine.name, engine.summary});
+    print_lines(lines, out);
+  }
+}
+
+void list_checks(const Policy&, std::ostream& out) {
+  std::vector<Line> lines;
+  for (const CheckInfo* check : all_checks())
+    lines.push_back(
+        {std::string(check->id),
+         std::string(check->summary) + " (" + std::string(check->cost) + ")"});
+  print_lines(lines, out);
+}
+
+void list_masks(const Policy&, std::ostream& out) {
+  std::vector<Line> lines;
+  for (const MaskKind* kind : all_mask_kinds()) {
+    lines.push_back({std::string(kind->name), std::string(kind->summary)});
+    for (const MaskParameter& parameter : kind->parameters)
+      lines.push_back(
+          {"  " + std::string(parameter.name) + "=N",
+           std::string(parameter.help) +
+               (parameter.required
+                    ? "; required"
+                    : "; default " + std::to_string(parameter.fallback))});
+  }
+  print_lines(lines, out);
+}
+
+void list_problems(const Policy& policy, std::ostream& out) {
+  for (const PolicyProblem& problem : policy.problems)
+    out << problem.problem.text() << '\n';
+}
+
+void list_formats(const Policy&, std::ostream& out) {
+  std::vector<Line> lines;
+  for (const ReportFormat* format : all_report_formats())
+    lines.push_back({std::string(format->name), std::string(format->summary)});
+  print_lines(lines, out);
+}
+
+void list_fields(const Policy&, std::ostream& out) {
+  std::vector<Line> lines;
+  for (const ProblemField& field : all_problem_fields())
+    lines.push_back({std::string(field.name), std::string(field.help)});
+  print_lines(lines, out);
+}
+
+struct Topic {
+  std::string_view name;
+  void (*print)(const Policy& policy, std::ostream& out);
+};
+
+constexpr std::array<Topic, 6> kTopics = {{
+    {"engines", list_engines},
+    {"checks", list_checks},
+    {"masks", list_masks},
+    {"problems", list_problems},
+    {"formats", list_formats},
+    {"fields", list_fields},
+}};
+
+}  // namespace
+
+int list_command(const Arguments& arguments, std::ostream& out,
+                 std::ostream& err) {
+  std::vector<std::string_view> known;
+  for (const Topic& topic : kTopics) known.push_back(topic.name);
+  if (arguments.subject.empty())
+    return usage_error(err, "list what?" + suggestion("", known).substr(1));
+  const auto* topic =
+      std::ranges::find(kTopics, arguments.subject, &Topic::name);
+  if (topic == kTopics.end())
+    return usage_error(err, "there is no list of '" + arguments.subject + "'" +
+                                suggestion(arguments.subject, known));
+  if (arguments.policy && topic->name != "problems")
+    return usage_error(err,
+                       "--policy goes only with 'attnguard list problems'");
+  const std::optional<Policy> policy = read_policy(arguments.policy, err);
+  if (!policy) return kExitUsage;
+  topic->print(*policy, out);
+  return kExitPass;
+}
+
+int explain_command(const Arguments& arguments, std::ostream& out,
+                    std::ostream& err) {
+  if (arguments.subject.empty())
+    return usage_error(err, "explain which check?",
+                       "'attnguard list checks' shows all");
+  const CheckInfo* check = find_check(arguments.subject);
+  if (check == nullptr)
+    return usage_error(err, "unknown check '" + arguments.subject + "'" +
+                                suggestion(arguments.subject, check_ids()));
+  out << check->id << ": " << check->summary << "\ncost: " << check->cost
+      << "\n\n"
+      << check->explanation;
+  if (!check->explanation.ends_with('\n')) out << '\n';
+  return kExitPass;
+}
+
+int policy_lint_command(const Arguments& arguments, std::ostream& out,
+                        std::ostream& err) {
+  if (arguments.subject.empty())
+    return usage_error(err, "lint which file?",
+                       "write 'attnguard policy lint FILE'");
+  const std::optional<Policy> policy = read_policy(arguments.subject, err);
+  if (!policy) return kExitUsage;
+  const std::size_t count = policy->problems.size();
+  out << arguments.subject << ": OK, " << count
+      << (count == 1 ? " problem\n" : " problems\n");
+  return kExitPass;
+}
+
+int policy_print_command(const Arguments& arguments, std::ostream& out,
+                         std::ostream& err) {
+  if (!arguments.policy) {
+    out << default_policy_text();
+    return kExitPass;
+  }
+  const std::optional<Policy> policy = read_policy(arguments.policy, err);
+  if (!policy) return kExitUsage;
+  out << print_policy(*policy);
+  return kExitPass;
+}
+
+}  // namespace attnguard

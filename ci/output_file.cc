@@ -1,0 +1,71 @@
+#include "ci/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+namespace attnguard {
+
+namespace fs = std::filesystem;
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Status OutputFile::failure(const std::string& doing) const {
+  return {StatusCode::kIo,
+          "cannot " + doing + " '" + path_ + "': " + std::strerror(errno)};
+}
+
+Status OutputFile::open(const std::string& path) {
+  path_ = target_ = path;
+  struct stat info = {};
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) {
+    errno = EISDIR;
+    return failure("write the report to");
+  }
+  if (exists && !S_ISREG(info.st_mode)) {
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    return descriptor_ < 0 ? failure("write the report to") : ok_status();
+  }
+  // A rename would replace a link, and a file that is write-protected.
+  std::error_code ignored;
+  const fs::path resolved = fs::weakly_canonical(path, ignored);
+  if (!resolved.empty()) target_ = resolved.string();
+  if (exists && ::access(path.c_str(), W_OK) != 0)
+    return failure("write the report to");
+  const std::string name = target_ + ".part-" + std::to_string(::getpid());
+  descriptor_ =
+      ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) return failure("write the report to");
+  temporary_ = name;
+  if (exists && ::fchmod(descriptor_, info.st_mode & 07777) != 0)
+    return failure("write the report to");
+  return ok_status();
+}
+
+Status OutputFile::commit(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failure("write the report to");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  const bool closed = ::close(descriptor_) == 0;
+  descriptor_ = -1;
+  if (!closed) return failure("write the report to");
+  if (temporary_.empty()) return ok_status();
+  if (std::rename(temporary_.c_str(), target_.c_str()) != 0)
+    return failure("put the finished report in place of");
+  temporary_.clear();
+  return ok_status();
+}
+
+}  // namespace attnguard

@@ -1,0 +1,27 @@
+// How the command says that it was asked for something it cannot do.
+#ifndef ATTNGUARD_CI_USAGE_H_
+#define ATTNGUARD_CI_USAGE_H_
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "guard/base/status.h"
+#include "guard/policy/policy.h"
+
+namespace attnguard {
+
+// Prints "attnguard: error: message" and, when given, a hint on a line of its
+// own. Returns kExitUsage.
+int usage_error(std::ostream& err, std::string_view message,
+                std::string_view hint = "");
+
+// The policy of the file, or the built-in one when there is none. nullopt:
+// its diagnostics were printed to `err`.
+std::optional<Policy> read_policy(const std::optional<std::string>& path,
+                                  std::ostream& err);
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_CI_USAGE_H_

@@ -1,0 +1,19 @@
+// The influence map as a picture: which keys move which rows.
+#ifndef ATTNGUARD_GUARD_REPORT_INFLUENCE_MAP_TEXT_H_
+#define ATTNGUARD_GUARD_REPORT_INFLUENCE_MAP_TEXT_H_
+
+#include <string>
+
+#include "guard/finding/result.h"
+#include "guard/report/terminal.h"
+
+namespace attnguard {
+
+// The picture with row and column labels, what it shows in words, and the
+// legend of the signs that occur. Large maps are cut to a window around the
+// first wrong cell, and say so. Empty for an empty map.
+std::string draw_influence_map(const InfluenceMap& map, const Painter& paint);
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_GUARD_REPORT_INFLUENCE_MAP_TEXT_H_

@@ -1,0 +1,160 @@
+// For programs. The schema is versioned: fields may be added under one
+// number, and none changes its meaning or goes.
+//
+//   {schema_version, tool: {name, version, command}, verdict, exit_code,
+//    totals, runs: [{engine, policy, seed, threads, verdict, note, totals,
+//      problems: [{problem, location, verdict, note, engine_calls,
+//        engine_seconds, guard_seconds, check_verdicts, smallest_failing,
+//        replay, influence_map, checks: [{check, verdict, warning_only, note,
+//          coverage, num_findings, findings: [...]}]}]}]}
+//
+// JSON has no NaN and no infinities: they are the strings "NaN", "Infinity"
+// and "-Infinity". An index that does not apply is null.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "guard/report/report_table.h"
+#include "guard/report/totals.h"
+
+namespace attnguard {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchemaVersion = 1;
+
+Json number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json index(std::int64_t value) {
+  return value < 0 ? Json(nullptr) : Json(value);
+}
+
+Json totals_json(const Totals& totals) {
+  Json problems = Json::object();
+  for (std::size_t v = 0; v < kNumVerdicts; ++v)
+    problems[std::string(verdict_name(static_cast<Verdict>(v)))] =
+        totals.problems[v];
+  return {{"num_problems", totals.num_problems},
+          {"problems", std::move(problems)},
+          {"violations", totals.violations},
+          {"warnings", totals.warnings},
+          {"engine_calls", totals.engine_calls},
+          {"engine_seconds", number(totals.engine_seconds)},
+          {"guard_seconds", number(totals.guard_seconds)},
+          {"guard_share", number(totals.guard_share())}};
+}
+
+Json finding_json(const Finding& finding) {
+  return {{"kind", finding_kind_name(finding.kind)},
+          {"probe", finding.probe},
+          {"batch", index(finding.batch)},
+          {"head", index(finding.head)},
+          {"query", index(finding.query)},
+          {"key", index(finding.key)},
+          {"channel", index(finding.channel)},
+          {"observed", number(finding.observed)},
+          {"expected", number(finding.expected)},
+          {"bound", number(finding.bound)},
+          {"message", finding.message}};
+}
+
+Json check_json(const CheckResult& check) {
+  Json findings = Json::array();
+  for (const Finding& finding : check.findings)
+    findings.push_back(finding_json(finding));
+  return {{"check", check.check},
+          {"verdict", verdict_name(check.verdict)},
+          {"warning_only", check.warning_only},
+          {"note", check.note},
+          {"coverage", check.coverage},
+          {"num_findings", check.num_findings},
+          {"findings", std::move(findings)}};
+}
+
+Json map_json(const InfluenceMap& map) {
+  return {{"problem", map.problem},
+          {"batch", map.batch},
+          {"head", map.head},
+          {"first_row", map.first_row},
+          {"first_column", map.first_column},
+          {"cells", map.cells}};
+}
+
+Json location_json(const SourceLocation& location) {
+  if (location.file.empty() && location.line == 0) return nullptr;
+  return {{"file", location.file},
+          {"line", location.line},
+          {"column", location.column}};
+}
+
+// How many checks of the problem ended with each verdict.
+Json check_verdicts_json(const ProblemResult& problem) {
+  Json counts = Json::object();
+  for (std::size_t v = 0; v < kNumVerdicts; ++v)
+    counts[std::string(verdict_name(static_cast<Verdict>(v)))] = 0;
+  for (const CheckResult& check : problem.checks) {
+    Json& count = counts[std::string(verdict_name(check.verdict))];
+    count = count.get<int>() + 1;
+  }
+  return counts;
+}
+
+Json problem_json(const ProblemResult& problem) {
+  Json checks = Json::array();
+  for (const CheckResult& check : problem.checks)
+    checks.push_back(check_json(check));
+  return {{"problem", problem.problem_line},
+          {"location", location_json(problem.location)},
+          {"verdict", verdict_name(problem.verdict)},
+          {"note", problem.note},
+          {"engine_calls", problem.engine_calls},
+          {"engine_seconds", number(problem.engine_seconds)},
+          {"guard_seconds", number(problem.guard_seconds)},
+          {"check_verdicts", check_verdicts_json(problem)},
+          {"smallest_failing", problem.smallest_failing},
+          {"replay", problem.replay},
+          {"influence_map", problem.map ? map_json(*problem.map) : Json()},
+          {"checks", std::move(checks)}};
+}
+
+Json run_json(const RunResult& run) {
+  Json problems = Json::array();
+  for (const ProblemResult& problem : run.problems)
+    problems.push_back(problem_json(problem));
+  return {{"engine", run.engine},
+          {"policy", run.policy},
+          {"seed", run.seed},
+          {"threads", run.threads},
+          {"verdict", verdict_name(run.verdict)},
+          {"note", run.note},
+          {"totals", totals_json(totals_of({&run, 1}))},
+          {"problems", std::move(problems)}};
+}
+
+std::string render(std::span<const RunResult> results,
+                   const ReportOptions& options) {
+  Json runs = Json::array();
+  for (const RunResult& run : results) runs.push_back(run_json(run));
+  const Verdict verdict = combine_runs(results);
+  const Json report = {{"schema_version", kSchemaVersion},
+                       {"tool",
+                        {{"name", "attnguard"},
+                         {"version", options.version},
+                         {"command", options.command_line}}},
+                       {"verdict", verdict_name(verdict)},
+                       {"exit_code", exit_code(verdict)},
+                       {"totals", totals_json(totals_of(results))},
+                       {"runs", std::move(runs)}};
+  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+const ReportFormat kReportJson = {
+    "json", "everything, for programs; schema_version 1", render};
+
+}  // namespace attnguard

@@ -1,0 +1,245 @@
+// For people at a terminal: what was run, which problems did not pass, what
+// is wrong with them by check, the influence map of the smallest failing
+// case, how to replay it, and the verdict as the last line.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "guard/report/influence_map_text.h"
+#include "guard/report/report_table.h"
+#include "guard/report/safe_text.h"
+#include "guard/report/terminal.h"
+#include "guard/report/text_findings.h"
+#include "guard/report/totals.h"
+
+namespace attnguard {
+namespace {
+
+constexpr std::size_t kMostProblems = 20;  // Lines in the problem list.
+
+std::string heading(const RunResult& run, const Painter& paint) {
+  const auto line = [&](std::string_view name, const std::string& value) {
+    return paint(Ink::kDim, pad_right(name, 9)) + value + "\n";
+  };
+  return line("engine", paint(Ink::kBold, terminal_text(run.engine))) +
+         line("policy", terminal_text(run.policy)) +
+         line("seed", std::to_string(run.seed)) +
+         line("threads", std::to_string(run.threads)) + "\n";
+}
+
+// How often each check ended with each verdict; columns of zeros are left out.
+std::string check_table(const RunResult& run, const Painter& paint) {
+  std::vector<std::string> ids;
+  std::map<std::string, std::array<std::int64_t, kNumVerdicts>> counts;
+  std::array<std::int64_t, kNumVerdicts> sums{};
+  for (const ProblemResult& problem : run.problems) {
+    for (const CheckResult& check : problem.checks) {
+      if (std::ranges::find(ids, check.check) == ids.end())
+        ids.push_back(check.check);
+      const auto v = static_cast<std::size_t>(check.verdict);
+      ++counts[check.check][v];
+      ++sums[v];
+    }
+  }
+  if (ids.empty()) return {};
+  std::vector<Column> columns = {
+      {.title = "check", .right = false, .cells = {}}};
+  for (const std::string& id : ids)
+    columns[0].cells.push_back({terminal_text(id)});
+  for (std::size_t v = 0; v < kNumVerdicts; ++v) {
+    const auto verdict = static_cast<Verdict>(v);
+    if (sums[v] == 0 && verdict != Verdict::kPass) continue;
+    Column column{.title = verdict_words(verdict), .cells = {}};
+    for (const std::string& id : ids) {
+      const std::int64_t count = counts[id][v];
+      column.cells.push_back({count == 0 ? "-" : std::to_string(count),
+                              count == 0 ? Ink::kDim : verdict_ink(verdict)});
+    }
+    columns.push_back(std::move(column));
+  }
+  std::string out;
+  for (const std::string& line : table_lines(columns, 0, paint))
+    out += line + "\n";
+  return out + "\n";
+}
+
+bool is_listed(const ProblemResult& problem) {
+  return problem.verdict == Verdict::kViolation ||
+         problem.verdict == Verdict::kInconclusive ||
+         problem.verdict == Verdict::kEngineError || has_warning(problem);
+}
+
+// Why a problem has its verdict, a line for each reason that the findings do
+// not tell.
+std::string reasons(const ProblemResult& problem) {
+  std::string out;
+  if (!problem.note.empty()) out += terminal_text(problem.note) + "\n";
+  for (const CheckResult& check : problem.checks) {
+    if (check.verdict != Verdict::kInconclusive &&
+        check.verdict != Verdict::kEngineError)
+      continue;
+    out += terminal_text(check.check) + ": " +
+           (check.note.empty() ? verdict_words(check.verdict)
+                               : terminal_text(check.note)) +
+           "\n";
+  }
+  return out;
+}
+
+std::string place_text(const SourceLocation& location) {
+  if (location.file.empty()) return {};
+  return fmt::format("  ({}:{})", terminal_text(location.file), location.line);
+}
+
+std::string problem_list(const RunResult& run, const Painter& paint) {
+  std::string out;
+  std::size_t listed = 0;
+  const std::size_t number_width =
+      std::to_string(run.problems.size()).size() + 2;
+  for (std::size_t p = 0; p < run.problems.size(); ++p) {
+    const ProblemResult& problem = run.problems[p];
+    if (!is_listed(problem) || ++listed > kMostProblems) continue;
+    const bool warns = problem.verdict == Verdict::kPass;
+    out += pad_left(std::to_string(p + 1), number_width) + "  " +
+           paint(warns ? Ink::kYellow : verdict_ink(problem.verdict),
+                 pad_right(warns ? "warning" : verdict_words(problem.verdict),
+                           12)) +
+           "  " + terminal_text(problem.problem_line) +
+           paint(Ink::kDim, place_text(problem.location)) + "\n";
+    out += paint(Ink::kDim, indented(reasons(problem), number_width + 16));
+  }
+  if (listed == 0) return {};
+  if (listed > kMostProblems)
+    out += fmt::format("  and {} more\n", listed - kMostProblems);
+  return paint(Ink::kBold, "problems that did not pass cleanly") + "\n" + out +
+         "\n";
+}
+
+std::string unsupported_list(const RunResult& run, const Painter& paint) {
+  std::map<std::string, std::int64_t> by_reason;
+  std::int64_t total = 0;
+  for (const ProblemResult& problem : run.problems) {
+    if (problem.verdict != Verdict::kUnsupported) continue;
+    ++total;
+    ++by_reason[problem.note.empty() ? "no reason given" : problem.note];
+  }
+  if (total == 0) return {};
+  std::string out = paint(Ink::kBold, counted(total, "problem")) +
+                    " that the engine does not support\n";
+  for (const auto& [reason, count] : by_reason)
+    out += indented(fmt::format("{}  {}", count, terminal_text(reason)), 2);
+  return out + "\n";
+}
+
+// The failing problem whose map is smallest; without any map, the first that
+// can be replayed.
+const ProblemResult* smallest_failing(const RunResult& run) {
+  const auto map_size = [](const ProblemResult& problem) {
+    return problem.map->cells.size() * problem.map->cells.front().size();
+  };
+  const ProblemResult* best = nullptr;
+  const ProblemResult* first = nullptr;
+  for (const ProblemResult& problem : run.problems) {
+    if (!is_listed(problem)) continue;
+    if (first == nullptr && !problem.replay.empty()) first = &problem;
+    if (!problem.map || problem.map->cells.empty()) continue;
+    if (best == nullptr || map_size(problem) < map_size(*best)) best = &problem;
+  }
+  return best != nullptr ? best : first;
+}
+
+std::string smallest_case(const RunResult& run, const Painter& paint) {
+  const ProblemResult* problem = smallest_failing(run);
+  if (problem == nullptr) return {};
+  std::string out;
+  if (problem->map) {
+    const InfluenceMap& map = *problem->map;
+    const std::string& line =
+        map.problem.empty() ? problem->smallest_failing : map.problem;
+    out +=
+        paint(Ink::kBold, "smallest failing case") + "\n  " +
+        terminal_text(line) + "\n" +
+        fmt::format("  which keys move which rows, in batch {}, head {}:\n\n",
+                    map.batch, map.head) +
+        draw_influence_map(map, paint) + "\n";
+  } else if (!problem->smallest_failing.empty()) {
+    out += paint(Ink::kBold, "smallest failing case") + "\n  " +
+           terminal_text(problem->smallest_failing) + "\n\n";
+  }
+  if (!problem->replay.empty())
+    out += paint(Ink::kBold, "replay it with") + "\n  " +
+           terminal_text(problem->replay) + "\n\n";
+  return out;
+}
+
+// "7 problems: 2 violated, 1 inconclusive, 3 passed, 1 unsupported"
+std::string problem_counts(const Totals& totals) {
+  struct Word {
+    Verdict verdict;
+    const char* word;
+  };
+  constexpr std::array<Word, 6> kWords = {{
+      {Verdict::kViolation, "violated"},
+      {Verdict::kEngineError, "failed in the engine"},
+      {Verdict::kInconclusive, "inconclusive"},
+      {Verdict::kPass, "passed"},
+      {Verdict::kUnsupported, "unsupported"},
+      {Verdict::kNotApplicable, "not applicable"},
+  }};
+  std::string out;
+  for (const Word& word : kWords) {
+    const std::int64_t count = totals.of(word.verdict);
+    if (count == 0) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, word.word);
+  }
+  return counted(totals.num_problems, "problem") +
+         (out.empty() ? "" : ": " + out);
+}
+
+std::string summary(std::string_view name, Verdict verdict,
+                    const Totals& totals, const Painter& paint) {
+  return fmt::format(
+      "{}  {}{}; {}, {:.3f} s in the engine, {:.3f} s in the guard "
+      "({:.1f} %)\n",
+      paint(verdict_ink(verdict),
+            pad_right(verdict_words(verdict), name.empty() ? 0 : 12)),
+      name.empty() ? "" : terminal_text(name) + ", ", problem_counts(totals),
+      counted(totals.engine_calls, "engine call"), totals.engine_seconds,
+      totals.guard_seconds, 100 * totals.guard_share());
+}
+
+std::string run_text(const RunResult& run, const Painter& paint) {
+  std::string out = heading(run, paint);
+  if (!run.note.empty()) out += terminal_text(run.note) + "\n\n";
+  return out + check_table(run, paint) + problem_list(run, paint) +
+         unsupported_list(run, paint) + draw_findings(run, paint) +
+         smallest_case(run, paint);
+}
+
+std::string render(std::span<const RunResult> results,
+                   const ReportOptions& options) {
+  const Painter paint(options.color);
+  std::string out = paint(Ink::kBold, options.version.empty()
+                                          ? "attnguard"
+                                          : "attnguard " + options.version) +
+                    "\n";
+  if (!options.command_line.empty())
+    out += paint(Ink::kDim, terminal_text(options.command_line)) + "\n";
+  out += "\n";
+  for (const RunResult& run : results) out += run_text(run, paint);
+  if (results.size() > 1)
+    for (const RunResult& run : results)
+      out += summary(run.engine, run.verdict, totals_of({&run, 1}), paint);
+  out += summary(results.size() > 1 ? "all engines" : "", combine_runs(results),
+                 totals_of(results), paint);
+  return out;
+}
+
+}  // namespace
+
+const ReportFormat kReportText = {
+    "text", "for people at a terminal, with the influence map", render};
+
+}  // namespace attnguard

@@ -1,0 +1,40 @@
+// What the reports count, in one place, so that no two formats disagree.
+#ifndef ATTNGUARD_GUARD_REPORT_TOTALS_H_
+#define ATTNGUARD_GUARD_REPORT_TOTALS_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "guard/finding/result.h"
+
+namespace attnguard {
+
+constexpr std::size_t kNumVerdicts = 6;
+
+struct Totals {
+  std::array<std::int64_t, kNumVerdicts> problems{};  // by verdict
+  std::int64_t num_problems = 0;
+  std::int64_t violations = 0;  // findings that fail the run
+  std::int64_t warnings = 0;    // findings of checks that only warn
+  std::int64_t engine_calls = 0;
+  double engine_seconds = 0;
+  double guard_seconds = 0;
+
+  std::int64_t of(Verdict verdict) const {
+    return problems[static_cast<std::size_t>(verdict)];
+  }
+
+  // The guard's part of the time, 0 to 1; 0 when no time was spent.
+  double guard_share() const;
+};
+
+Totals totals_of(std::span<const RunResult> results);
+
+// A violation that the policy's severity turned into a warning.
+bool is_warning(const CheckResult& check);
+bool has_warning(const ProblemResult& problem);
+
+}  // namespace attnguard
+
+#endif  // ATTNGUARD_GUARD_REPORT_TOTALS_H_

@@ -1,0 +1,106 @@
+#include <gtest/gtest.h>
+
+#include <pugixml.hpp>
+
+#include "guard/report/report.h"
+#include "tests/report/sample_results.h"
+
+namespace attnguard {
+namespace {
+
+std::string rendered(const std::vector<RunResult>& results) {
+  return find_report_format("junit")->render(results, {});
+}
+
+int count_cases(pugi::xml_node suite, const char* child) {
+  int count = 0;
+  for (pugi::xml_node one : suite.children("testcase"))
+    count += child == nullptr || one.child(child) ? 1 : 0;
+  return count;
+}
+
+// The attributes of every suite must be the counts of its elements, and the
+// root's their sums.
+void expect_consistent(pugi::xml_node root) {
+  int tests = 0, failures = 0, errors = 0, skipped = 0;
+  for (pugi::xml_node suite : root.children("testsuite")) {
+    EXPECT_EQ(suite.attribute("tests").as_int(), count_cases(suite, nullptr));
+    EXPECT_EQ(suite.attribute("failures").as_int(),
+              count_cases(suite, "failure"));
+    EXPECT_EQ(suite.attribute("errors").as_int(), count_cases(suite, "error"));
+    EXPECT_EQ(suite.attribute("skipped").as_int(),
+              count_cases(suite, "skipped"));
+    double seconds = 0;
+    for (pugi::xml_node one : suite.children("testcase"))
+      seconds += one.attribute("time").as_double();
+    EXPECT_NEAR(suite.attribute("time").as_double(), seconds, 1e-4);
+    tests += suite.attribute("tests").as_int();
+    failures += suite.attribute("failures").as_int();
+    errors += suite.attribute("errors").as_int();
+    skipped += suite.attribute("skipped").as_int();
+  }
+  EXPECT_EQ(root.attribute("tests").as_int(), tests);
+  EXPECT_EQ(root.attribute("failures").as_int(), failures);
+  EXPECT_EQ(root.attribute("errors").as_int(), errors);
+  EXPECT_EQ(root.attribute("skipped").as_int(), skipped);
+}
+
+TEST(JunitReport, CountsWhatItHolds) {
+  pugi::xml_document document;
+  const std::string text =
+      rendered({sample::passing_run(), sample::failing_run()});
+  ASSERT_TRUE(document.load_string(text.c_str()));
+  const pugi::xml_node root = document.child("testsuites");
+  expect_consistent(root);
+  const pugi::xml_node suite = root.last_child();
+  EXPECT_EQ(suite.attribute("failures").as_int(), 4);
+  EXPECT_EQ(suite.attribute("errors").as_int(), 2);
+  EXPECT_EQ(suite.attribute("skipped").as_int(), 3);
+  EXPECT_NEAR(suite.attribute("time").as_double(), 7 * 0.004, 1e-6);
+  const pugi::xml_node first = root.first_child();
+  EXPECT_EQ(
+      first.attribute("failures").as_int() + first.attribute("errors").as_int(),
+      0);
+}
+
+TEST(JunitReport, MarksInconclusiveAsAnErrorOfItsOwnType) {
+  pugi::xml_document document;
+  const std::string text = rendered({sample::failing_run()});
+  ASSERT_TRUE(document.load_string(text.c_str()));
+  EXPECT_TRUE(document.select_node("//error[@type='inconclusive']"));
+  EXPECT_TRUE(document.select_node("//error[@type='engine_error']"));
+  EXPECT_TRUE(document.select_node(
+      "//testcase[starts-with(@name,'repeatable')]/system-out"));
+  EXPECT_FALSE(document.select_node(
+      "//testcase[starts-with(@name,'repeatable')]/failure"));
+}
+
+TEST(JunitReport, IsRedWhenNothingWasChecked) {
+  pugi::xml_document document;
+  RunResult refused = sample::failing_run();
+  refused.verdict = Verdict::kInconclusive;
+  refused.problems = {refused.problems[5]};
+  const std::string text = rendered({sample::empty_run(), refused});
+  ASSERT_TRUE(document.load_string(text.c_str()));
+  const pugi::xml_node root = document.child("testsuites");
+  expect_consistent(root);
+  for (pugi::xml_node suite : root.children("testsuite"))
+    EXPECT_EQ(suite.attribute("errors").as_int(), 1);
+}
+
+TEST(JunitReport, LeavesOutWhatXmlForbids) {
+  pugi::xml_document document;
+  const std::string text = rendered({sample::hostile_run()});
+  ASSERT_TRUE(document.load_string(text.c_str()));
+  expect_consistent(document.child("testsuites"));
+  for (const char* forbidden : {"\x1b", "\x01", "\xff", "\xef\xbf\xbf",
+                                "\xed\xa0\x80", "&#1;", "&#x1;", "&#27;"})
+    EXPECT_EQ(text.find(forbidden), std::string::npos) << forbidden;
+  const std::string engine =
+      document.child("testsuites").first_child().attribute("name").value();
+  EXPECT_NE(engine.find("a\"b'c<d>&e]]>[31m"), std::string::npos);
+  EXPECT_NE(engine.find("\xc3\xa9"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace attnguard
