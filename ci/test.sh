@@ -60,8 +60,7 @@ step "dependency direction" ci/check_layers.sh
 step "format" ci/format.sh
 
 if ((engines)); then
-  export ATTNGUARD_ENGINES_DIR=${ATTNGUARD_ENGINES_DIR:-$PWD/build/engines}
-  step "fetch engines" ci/fetch_engines.sh "$ATTNGUARD_ENGINES_DIR"
+  step "fetch engines" ci/fetch_engines.sh
   export ATTNGUARD_REQUIRE_ENGINES=ggml
 fi
 
