@@ -159,8 +159,9 @@ Result<Engine> open_engine(const EngineSpec& spec) {
   engine.name = spec.full;
   engine.description = describe(*library.value(), settings.value());
   engine.capabilities.dtypes = {Dtype::kFp32, Dtype::kFp16, Dtype::kBf16};
-  // Work is divided by row, or by key and then merged in order: the bits
-  // depend on the number of threads, which is fixed here, and on nothing else.
+  // Rows are computed alike on any thread. Only the flash kernel for a single
+  // query splits its keys between threads, so that its bits depend on their
+  // number; and that is fixed here.
   engine.capabilities.deterministic = true;
   engine.capabilities.numerics = [session](const Problem& problem) {
     return session->numerics(problem);

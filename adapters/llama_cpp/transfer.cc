@@ -13,6 +13,12 @@ namespace {
 constexpr std::uint16_t kMinusInfinityF16 = 0xfc00;
 constexpr std::uint32_t kMinusInfinityF32 = 0xff800000;
 
+// Starting threads costs more than moving a small tensor, and idle ones keep
+// spinning into the kernel's own time.
+int threads_for(std::int64_t elements, int threads) {
+  return elements < (std::int64_t{1} << 16) ? 1 : threads;
+}
+
 // Converts rows one at a time through double, which every dtype fits.
 class RowConverter {
  public:
@@ -50,7 +56,8 @@ void fill_mask(const Problem& problem, int threads, Bits minus_infinity,
   const std::int64_t keys = problem.max_len_kv();
   const std::int64_t rows = mask_rows(problem);
   std::fill(to, to + problem.batch * rows * keys, minus_infinity);
-#pragma omp parallel num_threads(threads)
+  const int team = threads_for(problem.batch * rows * keys, threads);
+#pragma omp parallel num_threads(team)
   {
     KeyRanges allowed;
 #pragma omp for collapse(2) schedule(static)
@@ -77,14 +84,17 @@ ConstTensorView transposed(const ConstTensorView& view) {
 
 void gather(const Library& library, const ConstTensorView& from,
             const Storage& storage, int threads, void* to) {
-  const auto [batches, heads, positions, channels] = from.shape;
+  const std::int64_t heads = from.shape[1];
+  const std::int64_t positions = from.shape[2];
+  const std::int64_t channels = from.shape[3];
   const std::int64_t row_bytes =
       static_cast<std::int64_t>(library.call.row_size(storage.type, channels));
   const bool copies = storage.dtype == from.dtype && from.strides[3] == 1;
   const bool dense = copies && from.strides[2] == channels;
-  const std::int64_t slots = batches * heads;
+  const std::int64_t slots = from.shape[0] * heads;
   std::byte* const base = static_cast<std::byte*>(to);
-#pragma omp parallel num_threads(threads)
+  const int team = threads_for(slots * positions * channels, threads);
+#pragma omp parallel num_threads(team)
   {
     RowConverter converter(library, storage, channels);
 #pragma omp for schedule(static)
@@ -110,7 +120,9 @@ void scatter(const Problem& problem, const float* from,
   const std::int64_t channels = problem.head_dim_v;
   const std::int64_t heads = problem.num_heads;
   const bool copies = to.dtype == Dtype::kFp32 && to.strides[3] == 1;
-#pragma omp parallel num_threads(threads)
+  const int team = threads_for(
+      problem.batch * heads * problem.max_len_q() * channels, threads);
+#pragma omp parallel num_threads(team)
   {
     std::vector<double> values(static_cast<std::size_t>(channels));
 #pragma omp for schedule(static)

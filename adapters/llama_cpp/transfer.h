@@ -1,5 +1,5 @@
 // Between the guard's tensors, any layout and dtype, and ggml's, dense and in
-// ggml's types. All run on `threads` threads.
+// ggml's types. Large tensors are moved on `threads` threads.
 #ifndef ATTNGUARD_ADAPTERS_LLAMA_CPP_TRANSFER_H_
 #define ATTNGUARD_ADAPTERS_LLAMA_CPP_TRANSFER_H_
 
