@@ -84,12 +84,14 @@ ConstTensorView transposed(const ConstTensorView& view) {
 
 void gather(const Library& library, const ConstTensorView& from,
             const Storage& storage, int threads, void* to) {
-  const auto [batches, heads, positions, channels] = from.shape;
+  const std::int64_t heads = from.shape[1];
+  const std::int64_t positions = from.shape[2];
+  const std::int64_t channels = from.shape[3];
   const std::int64_t row_bytes =
       static_cast<std::int64_t>(library.call.row_size(storage.type, channels));
   const bool copies = storage.dtype == from.dtype && from.strides[3] == 1;
   const bool dense = copies && from.strides[2] == channels;
-  const std::int64_t slots = batches * heads;
+  const std::int64_t slots = from.shape[0] * heads;
   std::byte* const base = static_cast<std::byte*>(to);
   const int team = threads_for(slots * positions * channels, threads);
 #pragma omp parallel num_threads(team)
