@@ -27,11 +27,11 @@ Result<EngineSpec> parse_engine_spec(std::string_view text,
   if (adapter.empty()) return malformed(text, "the adapter's name is empty");
   if (spec.engine.empty()) return malformed(text, "the engine's name is empty");
   for (std::size_t i = 1; i < pieces.size(); ++i) {
-    const std::size_t equals = pieces[i].find('=');
+    const std::string piece{pieces[i]};
+    const std::size_t equals = piece.find('=');
     const std::string option{trim(pieces[i].substr(0, equals))};
     if (equals == std::string_view::npos || option.empty())
-      return malformed(text, "'" + std::string(pieces[i]) +
-                                 "' is not of the form option=value");
+      return malformed(text, "'" + piece + "' is not of the form option=value");
     const std::string value{trim(pieces[i].substr(equals + 1))};
     if (!spec.options.emplace(option, value).second)
       return malformed(text, "option '" + option + "' is given twice");

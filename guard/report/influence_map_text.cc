@@ -94,7 +94,7 @@ std::string key_list(const InfluenceMap& map, const std::string& row,
     const std::size_t begin = c;
     while (c + 1 < row.size() && row[c + 1] == sign) ++c;
     list += (list.empty() ? "" : ", ") + label(map.first_column, begin);
-    if (c > begin) list += "-" + label(map.first_column, c);
+    if (c > begin) list.append("-").append(label(map.first_column, c));
   }
   if (list.empty()) return list;
   return (std::ranges::count(row, sign) == 1 ? "key " : "keys ") + list;

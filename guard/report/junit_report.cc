@@ -16,6 +16,7 @@
 #include "guard/base/text.h"
 #include "guard/report/report_table.h"
 #include "guard/report/safe_text.h"
+#include "guard/report/terminal.h"
 #include "guard/report/totals.h"
 
 namespace attnguard {
@@ -100,9 +101,10 @@ Case check_case(const ProblemResult& problem, const CheckResult& check) {
             .body = ""};
   if (check.verdict != Verdict::kViolation) return made;
   made.body = violation_body(problem, check);
-  made.message = fmt::format(
-      "{} findings{}{}", check.num_findings, check.findings.empty() ? "" : ": ",
-      check.findings.empty() ? "" : check.findings.front().message);
+  made.message =
+      fmt::format("{}{}{}", counted(check.num_findings, "finding"),
+                  check.findings.empty() ? "" : ": ",
+                  check.findings.empty() ? "" : check.findings.front().message);
   return made;
 }
 

@@ -192,6 +192,16 @@ std::string wording(std::string_view message) {
   return words;
 }
 
+// The message without the place that its table row has just named.
+std::string_view message_of(const Finding& finding) {
+  std::string_view message = finding.message;
+  const std::string place =
+      fmt::format("batch {}, head {}, query {}: ", finding.batch, finding.head,
+                  finding.query);
+  if (message.starts_with(place)) message.remove_prefix(place.size());
+  return message;
+}
+
 // The table of the first findings. A message stands below its row unless the
 // one before says the same of other numbers.
 std::string finding_rows(const Group& group, const Painter& paint) {
@@ -204,7 +214,7 @@ std::string finding_rows(const Group& group, const Painter& paint) {
   std::string said;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     out += lines[i + 1] + "\n";
-    const std::string& message = shown[i].finding->message;
+    const std::string_view message = message_of(*shown[i].finding);
     std::string words = wording(message);
     if (message.empty() || words == said) continue;
     out += paint(Ink::kDim, indented(terminal_text(message), 6));

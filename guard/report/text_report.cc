@@ -198,16 +198,25 @@ std::string problem_counts(const Totals& totals) {
          (out.empty() ? "" : ": " + out);
 }
 
+// Three digits that say something: "1.25 s", "3.00 ms", "85.1 us".
+std::string duration(double seconds) {
+  if (seconds >= 100) return fmt::format("{:.0f} s", seconds);
+  if (seconds >= 1) return fmt::format("{:#.3g} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:#.3g} ms", seconds * 1e3);
+  return fmt::format("{:.1f} us", seconds * 1e6);
+}
+
 std::string summary(std::string_view name, Verdict verdict,
                     const Totals& totals, const Painter& paint) {
   return fmt::format(
-      "{}  {}{}; {}, {:.3f} s in the engine, {:.3f} s in the guard "
+      "{}  {}{}; {}, {} in the engine, {} in the guard "
       "({:.1f} %)\n",
       paint(verdict_ink(verdict),
             pad_right(verdict_words(verdict), name.empty() ? 0 : 12)),
       name.empty() ? "" : terminal_text(name) + ", ", problem_counts(totals),
-      counted(totals.engine_calls, "engine call"), totals.engine_seconds,
-      totals.guard_seconds, 100 * totals.guard_share());
+      counted(totals.engine_calls, "engine call"),
+      duration(totals.engine_seconds), duration(totals.guard_seconds),
+      100 * totals.guard_share());
 }
 
 std::string run_text(const RunResult& run, const Painter& paint) {

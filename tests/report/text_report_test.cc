@@ -44,6 +44,13 @@ TEST(TextReport, NeverPrintsTwoDifferentValuesAlike) {
   EXPECT_THAT(rendered(run), HasSubstr("1.0000001"));
 }
 
+TEST(TextReport, SaysNoPlaceTwice) {
+  RunResult run = sample::failing_run();
+  run.problems[1].checks[1].findings[0].message =
+      "batch 0, head 1, query 0: weights sum to 0.3125";
+  EXPECT_THAT(rendered(run), HasSubstr("\n      weights sum to 0.3125\n"));
+}
+
 TEST(TextReport, ColorsChangeNothingElse) {
   const RunResult run = sample::failing_run();
   const std::string plain = rendered(run);
@@ -65,8 +72,8 @@ TEST(TextReport, EndsWithTheVerdict) {
   const std::string text = rendered(sample::passing_run());
   const std::string last = text.substr(text.rfind('\n', text.size() - 2) + 1);
   EXPECT_EQ(last,
-            "pass  1 problem: 1 passed; 4 engine calls, 0.003 s in the engine, "
-            "0.001 s in the guard (25.0 %)\n");
+            "pass  1 problem: 1 passed; 4 engine calls, 3.00 ms in the "
+            "engine, 1.00 ms in the guard (25.0 %)\n");
 }
 
 TEST(InfluenceMapText, CutsALargeMapAroundTheFirstWrongCell) {
