@@ -237,22 +237,27 @@ __attribute__((target("avx2"))) void attend_avx2(const PackedHead<Real>& head,
 #endif
 
 template <typename Real>
-void attend_any(const PackedHead<Real>& head, const QueryTile<Real>& tile) {
+void attend_with(InstructionSet set, const PackedHead<Real>& head,
+                 const QueryTile<Real>& tile) {
 #if defined(__x86_64__)
   static const bool has_avx2 = __builtin_cpu_supports("avx2");
-  if (has_avx2) return attend_avx2(head, tile);
+  if (has_avx2 && set == InstructionSet::kWidest)
+    return attend_avx2(head, tile);
 #endif
+  (void)set;
   attend_body(head, tile);
 }
 
 }  // namespace
 
-void attend(const PackedHead<float>& head, const QueryTile<float>& tile) {
-  attend_any(head, tile);
+void attend(const PackedHead<float>& head, const QueryTile<float>& tile,
+            InstructionSet set) {
+  attend_with(set, head, tile);
 }
 
-void attend(const PackedHead<double>& head, const QueryTile<double>& tile) {
-  attend_any(head, tile);
+void attend(const PackedHead<double>& head, const QueryTile<double>& tile,
+            InstructionSet set) {
+  attend_with(set, head, tile);
 }
 
 }  // namespace attnguard

@@ -49,11 +49,17 @@ struct QueryTile {
   Real* output = nullptr;              // [kTileQueries, channels], result
 };
 
+enum class InstructionSet {
+  kBaseline,  // what the build targets
+  kWidest,    // the widest that this machine and this file know
+};
+
 // Rows without allowed keys become 0. Query rows past `rows`, up to a multiple
-// of 4, are read and must be finite. Picks the widest instruction set of the
-// machine.
-void attend(const PackedHead<float>& head, const QueryTile<float>& tile);
-void attend(const PackedHead<double>& head, const QueryTile<double>& tile);
+// of 4, are read; what they hold does not matter.
+void attend(const PackedHead<float>& head, const QueryTile<float>& tile,
+            InstructionSet set = InstructionSet::kWidest);
+void attend(const PackedHead<double>& head, const QueryTile<double>& tile,
+            InstructionSet set = InstructionSet::kWidest);
 
 }  // namespace attnguard
 

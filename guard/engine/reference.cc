@@ -18,7 +18,7 @@ std::vector<double> decode_dense(const Problem& problem,
   const Shape4& shape = view.shape;
   std::vector<double> dense(
       static_cast<std::size_t>(shape[0] * shape[1] * shape[2] * shape[3]));
-#pragma omp parallel for collapse(2)
+#pragma omp parallel for collapse(2) if (dense.size() > (1 << 20))
   for (std::int64_t b = 0; b < shape[0]; ++b)
     for (std::int64_t h = 0; h < shape[1]; ++h)
       for (std::int64_t j = 0; j < problem.len_kv(b); ++j)
