@@ -171,6 +171,15 @@ const Finding* telling_finding(const ProblemResult& result) {
   return best;
 }
 
+// A map in which all is as it should be explains nothing: the failure is one
+// of mass, value or memory.
+bool shows_something_wrong(const InfluenceMap& map) {
+  return std::any_of(map.cells.begin(), map.cells.end(),
+                     [](const std::string& row) {
+                       return row.find_first_of("Xo") != std::string::npos;
+                     });
+}
+
 // Looks for the smallest problem on which one of the same checks fails, and
 // draws its influence map.
 void shrink_failure(const Engine& engine, const Settings& settings,
@@ -183,17 +192,16 @@ void shrink_failure(const Engine& engine, const Settings& settings,
     ProblemResult tried;
     judge_problem(engine, candidate, settings, failing, tried);
     if (tried.verdict != Verdict::kViolation) continue;
-    // Prefer a case that shows what is seen over one that only shows mass.
     smallest = std::move(tried);
     break;
   }
   result.smallest_failing = smallest.problem_line;
   const Finding* finding = telling_finding(smallest);
   if (finding == nullptr) return;
-  result.map = draw_influence_map(engine, smallest.problem, settings.seed,
-                                  finding->batch, std::max<std::int64_t>(
-                                      finding->head, 0),
-                                  finding->query, finding->key);
+  std::optional<InfluenceMap> map = draw_influence_map(
+      engine, smallest.problem, settings.seed, finding->batch,
+      std::max<std::int64_t>(finding->head, 0), finding->query, finding->key);
+  if (map && shows_something_wrong(*map)) result.map = std::move(map);
 }
 
 std::string replay_command(const Engine& engine, const Settings& settings,
