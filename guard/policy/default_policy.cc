@@ -277,7 +277,9 @@ problems:
     seq_len: 1024
     head_dim: 64
     dtype: [fp32, fp16]
-    mask: [causal_top_left, "causal_bottom_right+sliding_window(left=255,right=0)"]
+    mask:
+      - causal_top_left
+      - "causal_bottom_right+sliding_window(left=255,right=0)"
   - num_heads: 1
     seq_len_q: [64, 2048]
     seq_len_kv: 2048
