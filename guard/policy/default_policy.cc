@@ -5,7 +5,7 @@
 namespace attnguard {
 
 std::string_view default_policy_text() {
-  return R"yaml(# attnguard's built-in policy: what a run without a policy file uses.
+  return R"yaml(# The built-in policy: what a run without a file uses.
 #
 # A policy of your own needs only the keys that differ, for instance
 #
