@@ -5,7 +5,7 @@
 namespace attnguard {
 
 std::string_view default_policy_text() {
-  return R"yaml(# attnguard's built-in policy: what a run without a policy file uses.
+  return R"yaml(# The built-in policy: what a run without a file uses.
 #
 # A policy of your own needs only the keys that differ, for instance
 #
@@ -277,7 +277,9 @@ problems:
     seq_len: 1024
     head_dim: 64
     dtype: [fp32, fp16]
-    mask: [causal_top_left, "causal_bottom_right+sliding_window(left=255,right=0)"]
+    mask:
+      - causal_top_left
+      - "causal_bottom_right+sliding_window(left=255,right=0)"
   - num_heads: 1
     seq_len_q: [64, 2048]
     seq_len_kv: 2048

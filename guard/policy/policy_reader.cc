@@ -65,6 +65,7 @@ class PolicyReader {
 
   Policy read(const YamlNode& root) {
     policy_.name = source_.name();
+    if (root.kind == YamlNode::Kind::kRefused) return std::move(policy_);
     if (root.kind == YamlNode::Kind::kNull) {
       sink_.error(0, "the policy is empty; begin with 'version: 1'");
     } else if (root.kind != YamlNode::Kind::kMap) {

@@ -21,9 +21,14 @@
 //     "ggml:*":
 //       tolerances: {row-sum: 1.0e-3}
 //
+// The id "*" is every check; a check's own entry wins over it. A key that is
+// left out keeps its default, and without `problems` the built-in ones are
+// checked. Anchors, aliases, tags and duplicate keys are errors.
+//
 // In product expansion, combinations are built in the order of
 // all_problem_fields(), the last field varying fastest; an invalid
-// combination is an error at the entry.
+// combination is an error at the entry. A shorthand such as seq_len excludes
+// the fields it sets.
 #ifndef ATTNGUARD_GUARD_POLICY_POLICY_YAML_H_
 #define ATTNGUARD_GUARD_POLICY_POLICY_YAML_H_
 
@@ -59,14 +64,16 @@ struct PolicyParse {
 PolicyParse parse_policy(std::string_view text, std::string_view name,
                          std::span<const std::string_view> check_ids);
 
-// Reads the file first; an unreadable one is a diagnostic at line 1.
+// Reads the file first; an unreadable one, a directory and a file above 4 MiB
+// are a diagnostic at line 1.
 PolicyParse load_policy(const std::string& path,
                         std::span<const std::string_view> check_ids);
 
 // The built-in policy's YAML, with comments: what a run without a file uses.
 std::string_view default_policy_text();
 
-// The policy as canonical YAML; parse_policy of it gives the same policy.
+// The policy as canonical YAML, without comments; parse_policy of it gives the
+// same policy, problems in the same order. Patches of one glob are merged.
 std::string print_policy(const Policy& policy);
 
 }  // namespace attnguard
