@@ -25,8 +25,8 @@ struct EngineListing {
 
 // The part of the specification behind the adapter's name.
 struct EngineSpec {
-  std::string full;    // as given: "ggml:flash,kv=q8_0"
-  std::string engine;  // "flash"
+  std::string full;                            // as given: "ggml:flash,kv=q8_0"
+  std::string engine;                          // "flash"
   std::map<std::string, std::string> options;  // {"kv": "q8_0"}
 };
 

@@ -58,10 +58,9 @@ class PlainMethod {
   void fill(std::int64_t from, std::uint64_t seed) {
     std::vector<double> row(static_cast<std::size_t>(dim_));
     for (std::int64_t i = from; i < length_; ++i)
-      for (auto [role, tensor] :
-           {std::pair{TensorRole::kQuery, &query_},
-            {TensorRole::kKey, &key_},
-            {TensorRole::kValue, &value_}}) {
+      for (auto [role, tensor] : {std::pair{TensorRole::kQuery, &query_},
+                                  {TensorRole::kKey, &key_},
+                                  {TensorRole::kValue, &value_}}) {
         fill_random_row(seed, role, 0, 0, i, 1, dim_, row.data());
         std::copy(row.begin(), row.end(), tensor->begin() + i * dim_);
       }
@@ -115,9 +114,9 @@ void plain_all_cuts(benchmark::State& state) {
         state.SkipWithError("a correct engine was rejected");
         return;
       }
-    const double seconds = std::chrono::duration<double>(
-                               std::chrono::steady_clock::now() - start)
-                               .count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+            .count();
     state.SetIterationTime(seconds / static_cast<double>(plain.calls()) *
                            static_cast<double>(length));
   }
@@ -129,8 +128,7 @@ void guard_checks(benchmark::State& state,
                   const std::vector<std::string>& checks) {
   const Engine engine = open_engine("builtin:tiled").value();
   const Engine leaking = open_engine("builtin:causal_off_by_one").value();
-  const Problem problem =
-      Problem::parse(problem_line(state.range(0))).value();
+  const Problem problem = Problem::parse(problem_line(state.range(0))).value();
   const Problem small = Problem::parse(problem_line(64)).value();
   const RunOptions options{.checks = checks, .draw_maps = false};
   if (verify_problem(leaking, small, {}, options).verdict !=
@@ -152,7 +150,10 @@ void guard_checks(benchmark::State& state,
 }
 
 void lengths(benchmark::internal::Benchmark* bench) {
-  bench->RangeMultiplier(4)->Range(256, 16384)->UseManualTime()->Iterations(1)
+  bench->RangeMultiplier(4)
+      ->Range(256, 16384)
+      ->UseManualTime()
+      ->Iterations(1)
       ->Unit(benchmark::kMillisecond);
 }
 

@@ -16,7 +16,8 @@ inline Result<Engine> open_engine(const std::string& text) {
   std::string adapter;
   const Result<EngineSpec> spec = parse_engine_spec(text, adapter);
   if (!spec.ok()) return spec.status();
-  if (adapter == kBuiltinAdapter.name) return kBuiltinAdapter.open(spec.value());
+  if (adapter == kBuiltinAdapter.name)
+    return kBuiltinAdapter.open(spec.value());
 #ifdef ATTNGUARD_WITH_GGML
   if (adapter == kGgmlAdapter.name) return kGgmlAdapter.open(spec.value());
 #endif

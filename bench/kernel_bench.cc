@@ -104,10 +104,14 @@ void tiled_against_ggml(benchmark::State& state, const std::string& mask) {
 }
 
 BENCHMARK_CAPTURE(tiled_against_ggml, full, std::string("full"))
-    ->UseManualTime()->Iterations(9)->Unit(benchmark::kMillisecond);
+    ->UseManualTime()
+    ->Iterations(9)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(tiled_against_ggml, causal,
                   std::string("causal_bottom_right"))
-    ->UseManualTime()->Iterations(9)->Unit(benchmark::kMillisecond);
+    ->UseManualTime()
+    ->Iterations(9)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace attnguard

@@ -53,12 +53,9 @@ std::vector<ActiveCheck> start_checks(const Engine& engine,
   for (const CheckInfo* info : all_checks()) {
     const CheckSettings& own = settings.check(std::string(info->id));
     if (own.severity == Severity::kOff || !wanted(*info, only)) continue;
-    const CheckContext context{problem,
-                               numerics,
-                               engine.capabilities.deterministic,
-                               settings.coverage,
-                               settings.seed,
-                               own.tolerance(problem.dtype)};
+    const CheckContext context{
+        problem,           numerics,      engine.capabilities.deterministic,
+        settings.coverage, settings.seed, own.tolerance(problem.dtype)};
     CheckResult& check = result.checks.emplace_back();
     check.check = info->id;
     check.warning_only = own.severity == Severity::kWarning;
@@ -71,8 +68,7 @@ std::vector<ActiveCheck> start_checks(const Engine& engine,
 
 Status run_calls(Executor& executor, Plan& plan,
                  std::vector<ActiveCheck>& active, int first) {
-  for (int call = first; call < static_cast<int>(plan.calls().size());
-       ++call) {
+  for (int call = first; call < static_cast<int>(plan.calls().size()); ++call) {
     Observation seen;
     if (Status status = executor.run(plan, call, seen); !status.ok())
       return status;
@@ -89,8 +85,7 @@ Status run_checks(Executor& executor, const Problem& problem,
   for (ActiveCheck& check : active) check.check->plan(plan);
   int first = 0;
   for (int round = 0; round <= kMostRefinements; ++round) {
-    if (Status status = run_calls(executor, plan, active, first);
-        !status.ok())
+    if (Status status = run_calls(executor, plan, active, first); !status.ok())
       return status;
     first = static_cast<int>(plan.calls().size());
     bool more = false;
@@ -148,8 +143,8 @@ void judge_problem(const Engine& engine, const Problem& problem,
                   [](const CheckResult& check) {
                     return check.verdict == Verdict::kNotApplicable;
                   });
-  result.verdict = none_applies ? Verdict::kNotApplicable
-                                : combine_checks(result.checks);
+  result.verdict =
+      none_applies ? Verdict::kNotApplicable : combine_checks(result.checks);
 }
 
 std::vector<std::string> failing_checks(const ProblemResult& result) {
@@ -206,8 +201,8 @@ void shrink_failure(const Engine& engine, const Settings& settings,
 
 std::string replay_command(const Engine& engine, const Settings& settings,
                            const ProblemResult& result) {
-  std::string command = "attnguard check --engine " + engine.name +
-                        " --seed " + std::to_string(settings.seed);
+  std::string command = "attnguard check --engine " + engine.name + " --seed " +
+                        std::to_string(settings.seed);
   for (const std::string& id : failing_checks(result))
     command += " --check " + id;
   const std::string& line = result.smallest_failing.empty()
@@ -253,8 +248,8 @@ RunResult verify(const Engine& engine, const Policy& policy,
   const Settings settings = policy.resolve(engine.name);
   for (std::size_t i = 0; i < policy.problems.size(); ++i) {
     if (options.progress) options.progress(i, policy.problems.size());
-    ProblemResult result = verify_problem(
-        engine, policy.problems[i].problem, settings, options);
+    ProblemResult result =
+        verify_problem(engine, policy.problems[i].problem, settings, options);
     result.location = policy.problems[i].location;
     run.problems.push_back(std::move(result));
   }

@@ -20,11 +20,11 @@ enum class Dtype : std::uint8_t { kFp64, kFp32, kFp16, kBf16 };
 
 struct DtypeInfo {
   Dtype dtype;
-  std::string_view name;     // As written in problems and policies: "fp16".
-  std::size_t size;          // Bytes of one element.
-  double unit_roundoff;      // Largest relative error of one rounding.
-  double max_finite;         // Largest finite value.
-  std::uint64_t poison_bits; // A quiet NaN that no engine computes.
+  std::string_view name;      // As written in problems and policies: "fp16".
+  std::size_t size;           // Bytes of one element.
+  double unit_roundoff;       // Largest relative error of one rounding.
+  double max_finite;          // Largest finite value.
+  std::uint64_t poison_bits;  // A quiet NaN that no engine computes.
 };
 
 // Every dtype, in the order of the enum.

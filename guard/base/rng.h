@@ -39,8 +39,7 @@ constexpr double near_normal(std::uint64_t bits) {
                            static_cast<std::int64_t>((bits >> 32) & 0xffff) +
                            static_cast<std::int64_t>(bits >> 48);
   // Four uniforms on [0, 65536) have standard deviation 65536 / sqrt(3).
-  return static_cast<double>(sum - 2 * 65535) *
-         (1.7320508075688772 / 65536.0);
+  return static_cast<double>(sum - 2 * 65535) * (1.7320508075688772 / 65536.0);
 }
 
 }  // namespace attnguard

@@ -86,8 +86,7 @@ std::string_view nearest_name(std::string_view name,
 std::string suggestion(std::string_view name,
                        std::span<const std::string_view> known) {
   const std::string_view nearest = nearest_name(name, known);
-  if (!nearest.empty())
-    return "; did you mean '" + std::string(nearest) + "'?";
+  if (!nearest.empty()) return "; did you mean '" + std::string(nearest) + "'?";
   std::string text = "; known:";
   for (std::string_view candidate : known)
     text += (candidate == known.front() ? " " : ", ") + std::string(candidate);

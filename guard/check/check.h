@@ -89,9 +89,9 @@ class Check {
 };
 
 struct CheckInfo {
-  std::string_view id;       // kebab-case, the file's stem
-  std::string_view summary;  // One line.
-  std::string_view cost;     // "passive" or "2 calls"
+  std::string_view id;           // kebab-case, the file's stem
+  std::string_view summary;      // One line.
+  std::string_view cost;         // "passive" or "2 calls"
   std::string_view explanation;  // The page that `explain` prints.
 
   // Empty when the property says something about this problem, else why not.

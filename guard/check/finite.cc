@@ -42,8 +42,7 @@ class Finite final : public Check {
 
  private:
   void report(const Observation& seen, std::int64_t b, std::int64_t h,
-              std::int64_t i, std::int64_t c, double value,
-              FindingSink& sink) {
+              std::int64_t i, std::int64_t c, double value, FindingSink& sink) {
     const bool unwritten =
         is_poison(context_.problem.output_dtype(), seen.output.at(b, h, i, c));
     Finding finding{.kind = FindingKind::kNonFinite,

@@ -27,8 +27,7 @@ std::int64_t rounds_for(const CheckContext& context) {
     case Coverage::kFull:
       break;
   }
-  return std::min(CutAssignment::rounds_for_all_cuts(problem),
-                  kMostRoundsFull);
+  return std::min(CutAssignment::rounds_for_all_cuts(problem), kMostRoundsFull);
 }
 
 // How many rows must hold, and how many may move, under the cuts.
@@ -73,8 +72,7 @@ class FutureInfluence final : public Check {
     // positive control: every row may move.
     if (rounds_that_move_ == 0)
       control_ = plan.request(
-          std::make_shared<RandomScores>(problem, mix_bits(seed), 1,
-                                         "control"),
+          std::make_shared<RandomScores>(problem, mix_bits(seed), 1, "control"),
           std::make_shared<RandomValues>(problem, mix_bits(seed)));
   }
 
@@ -111,13 +109,13 @@ class FutureInfluence final : public Check {
         seed, 2 * static_cast<std::uint64_t>(round) + (extreme ? 2 : 1));
     const double scores =
         extreme ? extreme_amplitude(context_.problem, context_.numerics) : 1;
-    rounds_.push_back(
-        {cuts, plan.request(std::make_shared<PerturbedScores>(
-                                cuts, label, seed, fresh, scores),
-                            std::make_shared<PerturbedValues>(
-                                cuts, label, seed, fresh,
-                                extreme ? kExtremeValues : 1)),
-         may_move});
+    rounds_.push_back({cuts,
+                       plan.request(std::make_shared<PerturbedScores>(
+                                        cuts, label, seed, fresh, scores),
+                                    std::make_shared<PerturbedValues>(
+                                        cuts, label, seed, fresh,
+                                        extreme ? kExtremeValues : 1)),
+                       may_move});
   }
 
   void judge_control(const Observation& seen) {
@@ -132,8 +130,7 @@ class FutureInfluence final : public Check {
     const ConstTensorView base = seen.kept(base_.call);
     for_each_row(context_.problem, [&](std::int64_t b, std::int64_t h,
                                        std::int64_t i, const KeyRanges&) {
-      noise_ = std::max(noise_,
-                        largest_difference(base, seen.output, b, h, i));
+      noise_ = std::max(noise_, largest_difference(base, seen.output, b, h, i));
     });
   }
 
@@ -185,11 +182,11 @@ class FutureInfluence final : public Check {
                     .key = keys ? cut : -1,
                     .observed = change,
                     .bound = limit};
-    finding.message =
-        row_name(b, h, i) + ": output moves by " + format_short(change) +
-        (keys ? " when tokens >= " + std::to_string(cut) +
-                    " change, none of which it may see"
-              : std::string(" when other rows' queries change"));
+    finding.message = row_name(b, h, i) + ": output moves by " +
+                      format_short(change) +
+                      (keys ? " when tokens >= " + std::to_string(cut) +
+                                  " change, none of which it may see"
+                            : std::string(" when other rows' queries change"));
     sink.add(std::move(finding));
   }
 

@@ -28,9 +28,9 @@ class Reference final : public Check {
 
   void plan(Plan& plan) override {
     const std::uint64_t seed = base_seed(context_.seed);
-    ticket_ = plan.request(
-        std::make_shared<RandomScores>(context_.problem, seed),
-        std::make_shared<RandomValues>(context_.problem, seed));
+    ticket_ =
+        plan.request(std::make_shared<RandomScores>(context_.problem, seed),
+                     std::make_shared<RandomValues>(context_.problem, seed));
   }
 
   void judge(const Observation& seen, FindingSink& sink) override {
@@ -49,11 +49,10 @@ class Reference final : public Check {
   void finish(const FindingSink& sink, CheckResult& result) override {
     conclude(sink, judged_ > 0, "no row with an allowed key was judged",
              result);
-    result.coverage =
-        judged_ == rows_with_keys_
-            ? "every row"
-            : std::to_string(judged_) + " of " +
-                  std::to_string(rows_with_keys_) + " rows";
+    result.coverage = judged_ == rows_with_keys_
+                          ? "every row"
+                          : std::to_string(judged_) + " of " +
+                                std::to_string(rows_with_keys_) + " rows";
   }
 
  private:
@@ -63,16 +62,18 @@ class Reference final : public Check {
     const Problem& problem = context_.problem;
     std::vector<Row> all;
     for_each_row(problem, [&](std::int64_t b, std::int64_t h, std::int64_t i,
-                              const KeyRanges&) { all.push_back({b, h, i}); });
+                              const KeyRanges&) {
+      all.push_back({b, h, i});
+    });
     rows_with_keys_ = static_cast<std::int64_t>(all.size());
     const double row_cost =
         static_cast<double>(problem.max_len_kv()) *
         static_cast<double>(problem.head_dim_qk + 2 * problem.head_dim_v);
     const double budget =
         kBudget * (context_.coverage == Coverage::kFull ? 16 : 1);
-    const auto affordable = std::max(
-        static_cast<std::int64_t>(budget / std::max(row_cost, 1.0)),
-        kFewestRows);
+    const auto affordable =
+        std::max(static_cast<std::int64_t>(budget / std::max(row_cost, 1.0)),
+                 kFewestRows);
     if (rows_with_keys_ <= affordable) return all;
     std::set<Row> chosen;
     std::int64_t turn = 0;
@@ -87,8 +88,8 @@ class Reference final : public Check {
          static_cast<std::int64_t>(chosen.size()) < affordable; ++draw) {
       const std::uint64_t bits =
           derive_seed(base_seed(context_.seed) ^ 0x726566, draw);
-      chosen.insert(all[static_cast<std::size_t>(
-          uniform_below(bits, rows_with_keys_))]);
+      chosen.insert(
+          all[static_cast<std::size_t>(uniform_below(bits, rows_with_keys_))]);
     }
     return {chosen.begin(), chosen.end()};
   }
@@ -102,8 +103,8 @@ class Reference final : public Check {
     std::int64_t worst = -1;
     double worst_excess = 0;
     for (std::int64_t c = 0; c < problem.head_dim_v; ++c) {
-      const double difference = std::abs(output[static_cast<std::size_t>(c)] -
-                                         expected(row, c));
+      const double difference =
+          std::abs(output[static_cast<std::size_t>(c)] - expected(row, c));
       const double bound = bound_for(row, c);
       if (difference <= bound) continue;
       const double excess = difference / std::max(bound, 1e-300);

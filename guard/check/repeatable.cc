@@ -16,10 +16,8 @@ class Repeatable final : public Check {
 
   void plan(Plan& plan) override {
     const std::uint64_t seed = base_seed(context_.seed);
-    const auto scores =
-        std::make_shared<RandomScores>(context_.problem, seed);
-    const auto values =
-        std::make_shared<RandomValues>(context_.problem, seed);
+    const auto scores = std::make_shared<RandomScores>(context_.problem, seed);
+    const auto values = std::make_shared<RandomValues>(context_.problem, seed);
     first_ = plan.request(scores, values);
     plan.keep_output(first_);
     second_ = plan.request(scores, values, 1);

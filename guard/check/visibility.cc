@@ -39,8 +39,8 @@ class Visibility final : public Check {
     }
     conclude(sink, rows > 0, "no probe could judge this problem: " + left_out_,
              result);
-    result.coverage = std::to_string(calls_) + " calls (" + names +
-                      "), every row and key";
+    result.coverage =
+        std::to_string(calls_) + " calls (" + names + "), every row and key";
     if (!left_out_.empty() && result.note.empty())
       result.note = "not used: " + left_out_;
   }

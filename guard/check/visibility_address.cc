@@ -15,9 +15,9 @@ namespace attnguard {
 namespace {
 
 // The key that the row must show.
-using WantedKey = std::function<std::int64_t(
-    std::int64_t batch, std::int64_t head, std::int64_t q_index,
-    const KeyRanges& allowed)>;
+using WantedKey =
+    std::function<std::int64_t(std::int64_t batch, std::int64_t head,
+                               std::int64_t q_index, const KeyRanges& allowed)>;
 
 // How far an output may be from its code under the policy.
 double code_tolerance(const CheckContext& context) {
@@ -51,27 +51,26 @@ class AddressProbe final : public VisibilityProbe {
     const std::int64_t columns = code_->columns();
     std::vector<double> output(static_cast<std::size_t>(columns));
     std::vector<double> expected(static_cast<std::size_t>(columns));
-    const double tolerance =
-        code_tolerance(context_) * code_->amplitude();
-    for_each_row(context_.problem, [&](std::int64_t b, std::int64_t h,
-                                       std::int64_t i,
-                                       const KeyRanges& allowed) {
-      ++rows_judged_;
-      const std::int64_t key = wanted_(b, h, i, allowed);
-      const std::int64_t g = context_.problem.kv_head_of(h);
-      code_->value_row(b, g, key, expected.data());
-      seen.output.load_row(b, h, i, ticket_.first_column, columns,
-                           output.data());
-      double worst = 0;
-      bool finite = true;
-      for (std::size_t c = 0; c < output.size(); ++c) {
-        const double difference = std::abs(output[c] - expected[c]);
-        finite &= difference == difference;
-        worst = std::max(worst, difference);
-      }
-      if (finite && worst <= tolerance) return;
-      report(b, h, i, key, allowed, output, expected, tolerance, sink);
-    });
+    const double tolerance = code_tolerance(context_) * code_->amplitude();
+    for_each_row(
+        context_.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i,
+                              const KeyRanges& allowed) {
+          ++rows_judged_;
+          const std::int64_t key = wanted_(b, h, i, allowed);
+          const std::int64_t g = context_.problem.kv_head_of(h);
+          code_->value_row(b, g, key, expected.data());
+          seen.output.load_row(b, h, i, ticket_.first_column, columns,
+                               output.data());
+          double worst = 0;
+          bool finite = true;
+          for (std::size_t c = 0; c < output.size(); ++c) {
+            const double difference = std::abs(output[c] - expected[c]);
+            finite &= difference == difference;
+            worst = std::max(worst, difference);
+          }
+          if (finite && worst <= tolerance) return;
+          report(b, h, i, key, allowed, output, expected, tolerance, sink);
+        });
   }
 
  private:
@@ -111,11 +110,11 @@ class AddressProbe final : public VisibilityProbe {
     } else if (shown->batch != b || shown->kv_head != g) {
       finding.kind = FindingKind::kLeak;
       finding.key = shown->kv_index;
-      finding.message = row + ": reads key " +
-                        std::to_string(shown->kv_index) + " of batch " +
-                        std::to_string(shown->batch) + ", KV head " +
-                        std::to_string(shown->kv_head) + "; its own is batch " +
-                        std::to_string(b) + ", KV head " + std::to_string(g);
+      finding.message = row + ": reads key " + std::to_string(shown->kv_index) +
+                        " of batch " + std::to_string(shown->batch) +
+                        ", KV head " + std::to_string(shown->kv_head) +
+                        "; its own is batch " + std::to_string(b) +
+                        ", KV head " + std::to_string(g);
     } else if (shown->kv_index == key) {
       finding.kind = FindingKind::kValue;
       finding.message = row + ": shows key " + std::to_string(key) +
@@ -153,8 +152,7 @@ std::int64_t code_columns(const Problem& problem) {
 std::shared_ptr<const AddressCode> make_code(const CheckContext& context,
                                              std::string_view probe,
                                              std::string& why_not) {
-  auto code =
-      AddressCode::make(context.problem, code_columns(context.problem));
+  auto code = AddressCode::make(context.problem, code_columns(context.problem));
   if (!code)
     why_not = std::string(probe) +
               ": head_dim_v has too few columns for the keys' addresses";
@@ -198,13 +196,12 @@ VisibilityProbePtr make_needle_probe(const CheckContext& context,
                                      std::string& why_not) {
   const auto code = make_code(context, "needle", why_not);
   if (!code) return nullptr;
-  const double gap = dominance_gap(context.numerics, code->amplitude()) +
-                     std::log(std::max<double>(
-                         static_cast<double>(context.problem.max_len_kv()),
-                         1.0));
-  const auto scores = NeedleScores::make(context.problem, context.numerics,
-                                         gap, base_seed(context.seed),
-                                         why_not);
+  const double gap =
+      dominance_gap(context.numerics, code->amplitude()) +
+      std::log(std::max<double>(
+          static_cast<double>(context.problem.max_len_kv()), 1.0));
+  const auto scores = NeedleScores::make(context.problem, context.numerics, gap,
+                                         base_seed(context.seed), why_not);
   if (!scores) {
     why_not = "needle: " + why_not;
     return nullptr;

@@ -39,11 +39,11 @@ class CensusProbe final : public VisibilityProbe {
     const auto columns = static_cast<std::size_t>(code_->columns());
     mean_.resize(columns);
     sum_.resize(columns);
-    for_each_row(context_.problem, [&](std::int64_t b, std::int64_t h,
-                                       std::int64_t i,
-                                       const KeyRanges& allowed) {
-      judge_row(seen, b, h, i, allowed, sink);
-    });
+    for_each_row(context_.problem,
+                 [&](std::int64_t b, std::int64_t h, std::int64_t i,
+                     const KeyRanges& allowed) {
+                   judge_row(seen, b, h, i, allowed, sink);
+                 });
   }
 
  private:
@@ -60,8 +60,7 @@ class CensusProbe final : public VisibilityProbe {
       const double bound = column_bound(count, sum_[c]);
       if (bound > 0.4) continue;  // rounding could hide or fake a key
       judged = true;
-      const double excess =
-          mean_[c] * static_cast<double>(count) - sum_[c];
+      const double excess = mean_[c] * static_cast<double>(count) - sum_[c];
       if (std::abs(excess) <= bound) continue;
       if (!wrong || std::abs(excess) > std::abs(worst)) {
         worst = excess;
@@ -75,9 +74,8 @@ class CensusProbe final : public VisibilityProbe {
 
   // In keys.
   double column_bound(std::int64_t count, double sum) const {
-    const double error =
-        census_error(context_.numerics, context_.problem.output_dtype(), count,
-                     sum);
+    const double error = census_error(
+        context_.numerics, context_.problem.output_dtype(), count, sum);
     if (context_.tolerance.kind == Tolerance::Kind::kNumber)
       return context_.tolerance.number * static_cast<double>(count);
     return 2 * error;
@@ -100,8 +98,8 @@ class CensusProbe final : public VisibilityProbe {
       Finding miss = finding;
       miss.kind = FindingKind::kMiss;
       miss.key = why.missing;
-      miss.message = row + ": does not see key " +
-                     std::to_string(why.missing) + ", which it must";
+      miss.message = row + ": does not see key " + std::to_string(why.missing) +
+                     ", which it must";
       sink.add(std::move(miss));
     }
     if (why.leaked >= 0) {
@@ -114,8 +112,9 @@ class CensusProbe final : public VisibilityProbe {
     }
     if (why.found) return;
     finding.kind = FindingKind::kValue;
-    finding.message = row + ": with equal scores the mean over its keys is "
-                            "not that of the " +
+    finding.message = row +
+                      ": with equal scores the mean over its keys is "
+                      "not that of the " +
                       std::to_string(allowed.count()) +
                       " allowed keys (off by " + format_short(worst) +
                       " keys); more than one key is missing or extra, or "
@@ -155,35 +154,34 @@ class StepProbe final : public VisibilityProbe {
   std::string name() const override { return "step"; }
 
   void plan(Plan& plan) override {
-    ticket_ = plan.request(
-        std::make_shared<RandomScores>(context_.problem,
-                                       base_seed(context_.seed)),
-        values_);
+    ticket_ = plan.request(std::make_shared<RandomScores>(
+                               context_.problem, base_seed(context_.seed)),
+                           values_);
   }
 
   void judge(const Observation& seen, FindingSink& sink) override {
     if (seen.call != ticket_.call) return;
     const std::int64_t columns = values_->columns();
     std::vector<double> output(static_cast<std::size_t>(columns));
-    for_each_row(context_.problem, [&](std::int64_t b, std::int64_t h,
-                                       std::int64_t i,
-                                       const KeyRanges& allowed) {
-      const std::int64_t g = context_.problem.kv_head_of(h);
-      seen.output.load_row(b, h, i, ticket_.first_column, columns,
-                           output.data());
-      bool judged = false;
-      for (std::int64_t c = 0; c < columns; ++c) {
-        const std::int64_t cut = values_->threshold(b, g, c);
-        const bool up = values_->direction(c) == StepValues::Direction::kUp;
-        if (up ? allowed.last() >= cut : allowed.first() <= cut) continue;
-        judged = true;
-        const double leaked = output[static_cast<std::size_t>(c)];
-        if (leaked == 0) continue;
-        report(b, h, i, cut, up, leaked, sink);
-        break;
-      }
-      if (judged) ++rows_judged_;
-    });
+    for_each_row(
+        context_.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i,
+                              const KeyRanges& allowed) {
+          const std::int64_t g = context_.problem.kv_head_of(h);
+          seen.output.load_row(b, h, i, ticket_.first_column, columns,
+                               output.data());
+          bool judged = false;
+          for (std::int64_t c = 0; c < columns; ++c) {
+            const std::int64_t cut = values_->threshold(b, g, c);
+            const bool up = values_->direction(c) == StepValues::Direction::kUp;
+            if (up ? allowed.last() >= cut : allowed.first() <= cut) continue;
+            judged = true;
+            const double leaked = output[static_cast<std::size_t>(c)];
+            if (leaked == 0) continue;
+            report(b, h, i, cut, up, leaked, sink);
+            break;
+          }
+          if (judged) ++rows_judged_;
+        });
   }
 
  private:
@@ -254,20 +252,19 @@ class OneHotProbe final : public VisibilityProbe {
         const double shown = weight[static_cast<std::size_t>(c)];
         const bool visible = allowed.contains(first + c);
         if (visible == (shown != 0)) continue;
-        Finding finding{.kind = visible ? FindingKind::kMiss
-                                        : FindingKind::kLeak,
-                        .probe = "one-hot",
-                        .batch = b,
-                        .head = h,
-                        .query = i,
-                        .key = first + c,
-                        .observed = shown};
+        Finding finding{
+            .kind = visible ? FindingKind::kMiss : FindingKind::kLeak,
+            .probe = "one-hot",
+            .batch = b,
+            .head = h,
+            .query = i,
+            .key = first + c,
+            .observed = shown};
         finding.message =
             row_name(b, h, i) + ": " + (visible ? "does not see" : "sees") +
             " key " + std::to_string(first + c) +
             (visible ? ", which it must"
-                     : ", which is not allowed: weight " +
-                           format_short(shown));
+                     : ", which is not allowed: weight " + format_short(shown));
         sink.add(std::move(finding));
       }
     });

@@ -41,8 +41,8 @@ char mark(bool moved, bool may) {
 
 std::optional<InfluenceMap> draw_influence_map(
     const Engine& engine, const Problem& problem, std::uint64_t seed,
-    std::int64_t batch, std::int64_t head, std::int64_t query,
-    std::int64_t key, std::int64_t most_tokens) {
+    std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key,
+    std::int64_t most_tokens) {
   InfluenceMap map;
   map.problem = problem.text();
   map.batch = batch;
@@ -62,8 +62,7 @@ std::optional<InfluenceMap> draw_influence_map(
                    std::make_shared<RandomValues>(problem, base));
   plan.keep_output(before);
   for (std::int64_t token = 0; token < columns; ++token) {
-    const OneToken change(problem, base, batch, head,
-                          map.first_column + token);
+    const OneToken change(problem, base, batch, head, map.first_column + token);
     plan.request(change.scores(), change.values());
   }
   Executor executor(engine, problem);

@@ -18,8 +18,8 @@ namespace attnguard {
 // nullopt when the engine fails.
 std::optional<InfluenceMap> draw_influence_map(
     const Engine& engine, const Problem& problem, std::uint64_t seed,
-    std::int64_t batch, std::int64_t head, std::int64_t query,
-    std::int64_t key, std::int64_t most_tokens = 24);
+    std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key,
+    std::int64_t most_tokens = 24);
 
 }  // namespace attnguard
 

@@ -44,8 +44,7 @@ std::vector<Problem> shrink_candidates(const Problem& problem) {
           candidate.num_kv_heads = 1;
         }
         if (narrow) {
-          candidate.head_dim_qk =
-              std::min(problem.head_dim_qk, kSmallHeadDim);
+          candidate.head_dim_qk = std::min(problem.head_dim_qk, kSmallHeadDim);
           candidate.head_dim_v = std::min(problem.head_dim_v, kSmallHeadDim);
         }
         candidate.seq_len_q = cut_lengths(problem.seq_len_q, length, single);
@@ -61,10 +60,9 @@ std::vector<Problem> shrink_candidates(const Problem& problem) {
     return p.extent(TensorRole::kQuery) + p.extent(TensorRole::kKey) +
            p.extent(TensorRole::kValue);
   };
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [&](const Problem& a, const Problem& b) {
-                     return size(a) < size(b);
-                   });
+  std::stable_sort(
+      candidates.begin(), candidates.end(),
+      [&](const Problem& a, const Problem& b) { return size(a) < size(b); });
   return candidates;
 }
 

@@ -8,8 +8,7 @@ namespace attnguard {
 Numerics default_numerics(const Problem& problem) {
   Numerics numerics;
   if (problem.dtype == Dtype::kFp64)
-    numerics.score = numerics.probability = numerics.accumulator =
-        Dtype::kFp64;
+    numerics.score = numerics.probability = numerics.accumulator = Dtype::kFp64;
   return numerics;
 }
 
@@ -37,9 +36,8 @@ Status run_engine(const Engine& engine, const AttentionCall& call) {
     return {StatusCode::kEngineFailure,
             "engine '" + engine.name + "' failed: " + status.message()};
   } catch (const std::exception& error) {
-    return {StatusCode::kEngineFailure, "engine '" + engine.name +
-                                            "' threw an exception: " +
-                                            error.what()};
+    return {StatusCode::kEngineFailure,
+            "engine '" + engine.name + "' threw an exception: " + error.what()};
   } catch (...) {
     return {StatusCode::kEngineFailure,
             "engine '" + engine.name +

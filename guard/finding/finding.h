@@ -22,14 +22,14 @@ enum class Verdict {
 std::string_view verdict_name(Verdict verdict);
 
 enum class FindingKind {
-  kLeak,            // Depends on a key or query that is not allowed.
-  kMiss,            // Does not depend on a key that is allowed.
-  kMass,            // The weights of a row have the wrong sum.
-  kValue,           // Differs from the reference by more than the bound.
-  kNonFinite,       // NaN or Inf where finite inputs give a finite output.
-  kUnwritten,       // An output element that the engine never wrote.
-  kOverwrite,       // Memory written that is not the output's.
-  kNotRepeatable,   // The same call gave other bits.
+  kLeak,           // Depends on a key or query that is not allowed.
+  kMiss,           // Does not depend on a key that is allowed.
+  kMass,           // The weights of a row have the wrong sum.
+  kValue,          // Differs from the reference by more than the bound.
+  kNonFinite,      // NaN or Inf where finite inputs give a finite output.
+  kUnwritten,      // An output element that the engine never wrote.
+  kOverwrite,      // Memory written that is not the output's.
+  kNotRepeatable,  // The same call gave other bits.
 };
 
 std::string_view finding_kind_name(FindingKind kind);
@@ -39,10 +39,10 @@ struct Finding {
   FindingKind kind = FindingKind::kLeak;
   std::string probe;  // The probe that saw it: "ladder-up".
   std::int64_t batch = -1;
-  std::int64_t head = -1;      // query head
-  std::int64_t query = -1;     // q_index
-  std::int64_t key = -1;       // kv_index; for `future-influence` the first
-                               // perturbed one
+  std::int64_t head = -1;   // query head
+  std::int64_t query = -1;  // q_index
+  std::int64_t key = -1;    // kv_index; for `future-influence` the first
+                            // perturbed one
   std::int64_t channel = -1;
   double observed = 0;  // May be NaN or Inf.
   double expected = 0;
@@ -55,9 +55,9 @@ struct CheckResult {
   Verdict verdict = Verdict::kNotApplicable;
   bool warning_only = false;  // Policy severity: findings do not fail the run.
   std::string note;  // Why not applicable or inconclusive, or what was done.
-  std::string coverage;             // "4 calls, every row and key"
-  std::vector<Finding> findings;    // The first few, in (b, h, q) order.
-  std::int64_t num_findings = 0;    // All of them.
+  std::string coverage;           // "4 calls, every row and key"
+  std::vector<Finding> findings;  // The first few, in (b, h, q) order.
+  std::int64_t num_findings = 0;  // All of them.
 };
 
 }  // namespace attnguard

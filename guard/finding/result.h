@@ -28,13 +28,13 @@ struct InfluenceMap {
 
 struct ProblemResult {
   Problem problem;
-  std::string problem_line;    // problem.text()
-  SourceLocation location;     // Where the policy asks for it; may be empty.
+  std::string problem_line;  // problem.text()
+  SourceLocation location;   // Where the policy asks for it; may be empty.
   Verdict verdict = Verdict::kInconclusive;
-  std::string note;            // Why unsupported, the engine's error, ...
+  std::string note;  // Why unsupported, the engine's error, ...
   std::int64_t engine_calls = 0;
-  double engine_seconds = 0;   // Inside the engine.
-  double guard_seconds = 0;    // Everything else.
+  double engine_seconds = 0;  // Inside the engine.
+  double guard_seconds = 0;   // Everything else.
   std::vector<CheckResult> checks;
   std::string smallest_failing;  // Problem line, empty when none was found.
   std::optional<InfluenceMap> map;

@@ -13,9 +13,8 @@ constexpr int kMostBitsPerColumn = 8;  // exact in bf16
 constexpr std::uint64_t kCheckBitsSeed = 0x61646472;
 
 int bits_for(std::int64_t count) {
-  return static_cast<int>(
-      std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(
-          count - 1, 0))));
+  return static_cast<int>(std::bit_width(
+      static_cast<std::uint64_t>(std::max<std::int64_t>(count - 1, 0))));
 }
 
 }  // namespace
@@ -41,9 +40,8 @@ std::shared_ptr<const AddressCode> AddressCode::make(const Problem& problem,
 
 std::uint64_t AddressCode::pack(std::int64_t batch, std::int64_t kv_head,
                                 std::int64_t kv_index) const {
-  const auto head =
-      static_cast<std::uint64_t>(batch) << head_bits_ |
-      static_cast<std::uint64_t>(kv_head);
+  const auto head = static_cast<std::uint64_t>(batch) << head_bits_ |
+                    static_cast<std::uint64_t>(kv_head);
   return head << position_bits_ | static_cast<std::uint64_t>(kv_index);
 }
 
@@ -59,8 +57,8 @@ void AddressCode::value_row(std::int64_t batch, std::int64_t kv_head,
   for (std::int64_t c = address_columns_; c < columns_; ++c) {
     const std::int64_t bit = (c - address_columns_) % 64;
     if (bit == 0)
-      check = derive_seed(kCheckBitsSeed + static_cast<std::uint64_t>(c),
-                          address);
+      check =
+          derive_seed(kCheckBitsSeed + static_cast<std::uint64_t>(c), address);
     to[c] = (check >> bit & 1) != 0 ? 1.0 : -1.0;
   }
 }

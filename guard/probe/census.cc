@@ -54,9 +54,8 @@ CensusCode::CensusCode(const Problem& problem, std::int64_t columns,
 
 std::uint64_t CensusCode::slot_flips(std::int64_t batch,
                                      std::int64_t kv_head) const {
-  return derive_seed(
-      derive_seed(seed_ + 1, static_cast<std::uint64_t>(batch)),
-      static_cast<std::uint64_t>(kv_head));
+  return derive_seed(derive_seed(seed_ + 1, static_cast<std::uint64_t>(batch)),
+                     static_cast<std::uint64_t>(kv_head));
 }
 
 std::uint64_t CensusCode::code_bits(std::int64_t kv_index) const {
@@ -123,8 +122,7 @@ CensusCode::Explanation CensusCode::explain(std::int64_t batch,
       if (std::abs(difference[c]) != 1) return -1;
       bits |= std::uint64_t{difference[c] * sign > 0} << c;
     }
-    const auto [begin, end] =
-        keys_by_code_.equal_range((bits ^ flips) & used);
+    const auto [begin, end] = keys_by_code_.equal_range((bits ^ flips) & used);
     for (auto at = begin; at != end; ++at)
       if (allowed.contains(at->second) == want_allowed) return at->second;
     return -1;

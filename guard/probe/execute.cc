@@ -35,8 +35,8 @@ class GuardedBuffer {
     dtype_ = problem.dtype_of(role);
     shape_ = problem.shape(role);
     strides_ = problem.strides(role);
-    tensor_bytes_ = static_cast<std::size_t>(problem.extent(role)) *
-                    dtype_size(dtype_);
+    tensor_bytes_ =
+        static_cast<std::size_t>(problem.extent(role)) * dtype_size(dtype_);
     // The first element stays aligned to 64 bytes.
     const std::size_t total = tensor_bytes_ + 2 * kGuardBytes;
     device_ = static_cast<std::byte*>(memory.allocate(total));
@@ -70,9 +70,9 @@ class GuardedBuffer {
   // For the output: every element, the gaps too, is the poison NaN.
   void poison() {
     if (!poisoned_) {
-      fill_poison(dtype_, expected_.data() + kGuardBytes,
-                  static_cast<std::int64_t>(tensor_bytes_ /
-                                            dtype_size(dtype_)));
+      fill_poison(
+          dtype_, expected_.data() + kGuardBytes,
+          static_cast<std::int64_t>(tensor_bytes_ / dtype_size(dtype_)));
       poisoned_ = true;
     }
     std::memcpy(host(), expected_.data(), total_bytes());
@@ -108,13 +108,12 @@ class GuardedBuffer {
  private:
   bool has_gaps() const {
     std::size_t elements = dtype_size(dtype_);
-    for (std::int64_t size : shape_)
-      elements *= static_cast<std::size_t>(size);
+    for (std::int64_t size : shape_) elements *= static_cast<std::size_t>(size);
     return elements != tensor_bytes_;
   }
 
-  void add_fault(std::size_t byte, MemoryFault::Place place,
-                 std::size_t first, std::vector<MemoryFault>& faults) {
+  void add_fault(std::size_t byte, MemoryFault::Place place, std::size_t first,
+                 std::vector<MemoryFault>& faults) {
     if (faults.size() - first >= kMostFaultsPerTensor) return;
     const auto offset = static_cast<std::int64_t>(byte) -
                         static_cast<std::int64_t>(kGuardBytes);
@@ -172,8 +171,8 @@ std::int64_t elements_of(const TensorView& view) {
 void fill_scores(const Problem& problem, const ScorePattern& scores,
                  const TensorView& query, const TensorView& key) {
   const std::int64_t channels = problem.head_dim_qk;
-#pragma omp parallel for collapse(2) schedule(static) \
-    if (elements_of(query) + elements_of(key) > kParallelElements)
+#pragma omp parallel for collapse(2) schedule( \
+    static) if (elements_of(query) + elements_of(key) > kParallelElements)
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t h = 0; h < problem.num_heads; ++h) {
       std::vector<double> row(static_cast<std::size_t>(channels));
@@ -193,8 +192,8 @@ void fill_scores(const Problem& problem, const ScorePattern& scores,
 void fill_values(const Problem& problem, const std::vector<ValueBlock>& blocks,
                  const TensorView& value) {
   const std::int64_t channels = problem.head_dim_v;
-#pragma omp parallel for collapse(2) schedule(static) \
-    if (elements_of(value) > kParallelElements)
+#pragma omp parallel for collapse(2) \
+    schedule(static) if (elements_of(value) > kParallelElements)
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t g = 0; g < problem.num_kv_heads; ++g) {
       std::vector<double> row(static_cast<std::size_t>(channels), 0.0);
@@ -212,7 +211,7 @@ void fill_values(const Problem& problem, const std::vector<ValueBlock>& blocks,
 struct Executor::Buffers {
   GuardedBuffer query, key, value, output;
   std::string scores_filled;  // Name of what q and k hold; empty: nothing.
-  bool damaged = false;  // The last call changed what it must not.
+  bool damaged = false;       // The last call changed what it must not.
 
   std::array<GuardedBuffer*, 4> all() {
     return {&query, &key, &value, &output};
@@ -282,9 +281,9 @@ Status Executor::run(const Plan& plan, int index, Observation& seen) {
   call.output = buffers.output.device_view();
   const auto start = std::chrono::steady_clock::now();
   const Status status = run_engine(engine_, call);
-  engine_seconds_ += std::chrono::duration<double>(
-                         std::chrono::steady_clock::now() - start)
-                         .count();
+  engine_seconds_ +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
   ++engine_calls_;
   if (!status.ok()) return status;
 

@@ -22,16 +22,18 @@ double dominance_gap(const Numerics& numerics, double amplitude) {
   return std::max(20.0, others);
 }
 
-std::shared_ptr<const LadderScores> LadderScores::make(
-    const Problem& problem, const Numerics& numerics, Direction direction,
-    double gap, std::string& why_not) {
+std::shared_ptr<const LadderScores> LadderScores::make(const Problem& problem,
+                                                       const Numerics& numerics,
+                                                       Direction direction,
+                                                       double gap,
+                                                       std::string& why_not) {
   std::shared_ptr<LadderScores> ladder(new LadderScores);
   ladder->direction_ = direction;
   ladder->channels_ = problem.head_dim_qk;
   ladder->len_kv_ = std::max<std::int64_t>(problem.max_len_kv(), 1);
   const int bits = std::max<int>(
-      static_cast<int>(std::bit_width(
-          static_cast<std::uint64_t>(ladder->len_kv_ - 1))),
+      static_cast<int>(
+          std::bit_width(static_cast<std::uint64_t>(ladder->len_kv_ - 1))),
       1);
   ladder->digits_ = (bits + kDigitBits - 1) / kDigitBits;
   if (numerics.key_error > 0) {

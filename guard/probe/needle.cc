@@ -8,14 +8,16 @@
 
 namespace attnguard {
 
-std::shared_ptr<const NeedleScores> NeedleScores::make(
-    const Problem& problem, const Numerics& numerics, double gap,
-    std::uint64_t seed, std::string& why_not) {
+std::shared_ptr<const NeedleScores> NeedleScores::make(const Problem& problem,
+                                                       const Numerics& numerics,
+                                                       double gap,
+                                                       std::uint64_t seed,
+                                                       std::string& why_not) {
   std::shared_ptr<NeedleScores> needle(new NeedleScores(problem));
   needle->seed_ = derive_seed(seed, 0x6e6565646c65);
   const std::int64_t len_kv = std::max<std::int64_t>(problem.max_len_kv(), 1);
-  needle->position_bits_ = std::max<int>(
-      std::bit_width(static_cast<std::uint64_t>(len_kv - 1)), 1);
+  needle->position_bits_ =
+      std::max<int>(std::bit_width(static_cast<std::uint64_t>(len_kv - 1)), 1);
   if (needle->position_bits_ > problem.head_dim_qk) {
     why_not = "head_dim_qk has fewer channels than a position has bits";
     return nullptr;
@@ -28,12 +30,11 @@ std::shared_ptr<const NeedleScores> NeedleScores::make(
       std::exp2(std::ceil(std::log2(gap / (2 * problem.scale()))));
   const double largest_score = needle->query_amplitude_ * problem.scale() *
                                static_cast<double>(problem.head_dim_qk);
-  const double rounding =
-      4 * unit_roundoff(numerics.score) * largest_score;
+  const double rounding = 4 * unit_roundoff(numerics.score) * largest_score;
   if (needle->query_amplitude_ > dtype_info(problem.dtype).max_finite / 2 ||
       rounding > gap / 8) {
-    why_not = "scores do not fit " +
-              std::string(dtype_name(numerics.score)) + " scores";
+    why_not = "scores do not fit " + std::string(dtype_name(numerics.score)) +
+              " scores";
     return nullptr;
   }
   return needle;

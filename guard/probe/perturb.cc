@@ -14,8 +14,7 @@ constexpr double kWorstProduct = 3.5 * 3.5;
 
 // True when some row of the entry does not see some key at or after the cut:
 // perturbing keys there leaves rows that must hold.
-bool some_row_holds(const Problem& problem, std::int64_t b,
-                    std::int64_t cut) {
+bool some_row_holds(const Problem& problem, std::int64_t b, std::int64_t cut) {
   KeyRanges allowed;
   for (std::int64_t i = 0; i < problem.len_q(b); ++i) {
     problem.mask.allowed(problem.row(b, i), allowed);
@@ -28,8 +27,7 @@ std::int64_t most_edges(const Problem& problem) {
   std::int64_t most = 1;
   for (std::int64_t b = 0; b < problem.batch; ++b)
     most = std::max<std::int64_t>(
-        most,
-        static_cast<std::int64_t>(edge_cuts(problem.len_kv(b)).size()));
+        most, static_cast<std::int64_t>(edge_cuts(problem.len_kv(b)).size()));
   return most;
 }
 
@@ -89,12 +87,11 @@ CutAssignment::CutAssignment(const Problem& problem, std::int64_t round,
 
 std::int64_t CutAssignment::key_cut(std::int64_t batch,
                                     std::int64_t kv_head) const {
-  return key_cuts_[static_cast<std::size_t>(
-      batch * problem_.num_kv_heads + kv_head)];
+  return key_cuts_[static_cast<std::size_t>(batch * problem_.num_kv_heads +
+                                            kv_head)];
 }
 
-bool CutAssignment::sees_perturbed_key(std::int64_t batch,
-                                       std::int64_t kv_head,
+bool CutAssignment::sees_perturbed_key(std::int64_t batch, std::int64_t kv_head,
                                        std::int64_t q_index) const {
   KeyRanges allowed;
   problem_.mask.allowed(problem_.row(batch, q_index), allowed);
@@ -121,11 +118,10 @@ double extreme_amplitude(const Problem& problem, const Numerics& numerics) {
   const double limit =
       std::min(dtype_info(numerics.score).max_finite / 4, 1e30);
   double amplitude = 64;
-  const double worst =
-      kWorstProduct * static_cast<double>(problem.head_dim_qk) *
-      std::max(problem.scale(), 1.0);
-  while (amplitude > 1 && amplitude * amplitude * worst > limit)
-    amplitude /= 2;
+  const double worst = kWorstProduct *
+                       static_cast<double>(problem.head_dim_qk) *
+                       std::max(problem.scale(), 1.0);
+  while (amplitude > 1 && amplitude * amplitude * worst > limit) amplitude /= 2;
   return amplitude;
 }
 
@@ -155,8 +151,8 @@ void PerturbedValues::value_row(std::int64_t batch, std::int64_t kv_head,
   const bool fresh = kv_index < problem.len_kv(batch) &&
                      kv_index >= cuts_->key_cut(batch, kv_head);
   fill_random_row(fresh ? fresh_seed_ : base_seed_, TensorRole::kValue, batch,
-                  kv_head, kv_index, fresh ? amplitude_ : 1,
-                  problem.head_dim_v, to);
+                  kv_head, kv_index, fresh ? amplitude_ : 1, problem.head_dim_v,
+                  to);
 }
 
 }  // namespace attnguard

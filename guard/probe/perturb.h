@@ -20,8 +20,7 @@ namespace attnguard {
 class CutAssignment {
  public:
   // `problem` must outlive it. `round` rotates the cuts of all slots.
-  CutAssignment(const Problem& problem, std::int64_t round,
-                std::uint64_t seed);
+  CutAssignment(const Problem& problem, std::int64_t round, std::uint64_t seed);
 
   // Rounds after which every slot has met every class of cut.
   static std::int64_t rounds_for_all_cuts(const Problem& problem);
@@ -52,8 +51,8 @@ class CutAssignment {
 
   const Problem& problem_;
   std::int64_t max_len_q_;
-  std::vector<std::int64_t> key_cuts_;     // [batch][kv_head]
-  std::vector<char> query_perturbed_;      // [batch][kv_head][q_index]
+  std::vector<std::int64_t> key_cuts_;  // [batch][kv_head]
+  std::vector<char> query_perturbed_;   // [batch][kv_head][q_index]
 };
 
 using CutAssignmentPtr = std::shared_ptr<const CutAssignment>;
@@ -99,9 +98,7 @@ class PerturbedValues final : public ValuePattern {
         amplitude_(amplitude) {}
 
   std::string name() const override { return label_; }
-  std::int64_t columns() const override {
-    return cuts_->problem().head_dim_v;
-  }
+  std::int64_t columns() const override { return cuts_->problem().head_dim_v; }
   void value_row(std::int64_t batch, std::int64_t kv_head,
                  std::int64_t kv_index, double* to) const override;
 

@@ -12,8 +12,8 @@ void fill_random_row(std::uint64_t seed, TensorRole role, std::int64_t batch,
   // One mix per element: the row's seed is mixed already, and SplitMix64
   // itself is this mixer over a counter.
   for (std::int64_t c = 0; c < count; ++c)
-    to[c] = amplitude *
-            near_normal(mix_bits(row + static_cast<std::uint64_t>(c)));
+    to[c] =
+        amplitude * near_normal(mix_bits(row + static_cast<std::uint64_t>(c)));
 }
 
 void RandomScores::query_row(std::int64_t batch, std::int64_t head,
@@ -24,8 +24,8 @@ void RandomScores::query_row(std::int64_t batch, std::int64_t head,
 
 void RandomScores::key_row(std::int64_t batch, std::int64_t kv_head,
                            std::int64_t kv_index, double* to) const {
-  fill_random_row(seed_, TensorRole::kKey, batch, kv_head, kv_index,
-                  amplitude_, channels_, to);
+  fill_random_row(seed_, TensorRole::kKey, batch, kv_head, kv_index, amplitude_,
+                  channels_, to);
 }
 
 void RandomValues::value_row(std::int64_t batch, std::int64_t kv_head,

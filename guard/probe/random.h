@@ -28,8 +28,8 @@ void fill_random_row(std::uint64_t seed, TensorRole role, std::int64_t batch,
 class RandomScores final : public ScorePattern {
  public:
   // Patterns of another seed or amplitude need a label of their own.
-  RandomScores(const Problem& problem, std::uint64_t seed,
-               double amplitude = 1, std::string label = "random")
+  RandomScores(const Problem& problem, std::uint64_t seed, double amplitude = 1,
+               std::string label = "random")
       : channels_(problem.head_dim_qk),
         seed_(seed),
         amplitude_(amplitude),

@@ -49,9 +49,8 @@ StepValues::StepValues(const Problem& problem, std::int64_t columns,
 
 void StepValues::value_row(std::int64_t batch, std::int64_t kv_head,
                            std::int64_t kv_index, double* to) const {
-  const std::int64_t* cuts =
-      &thresholds_[static_cast<std::size_t>(
-          (batch * num_kv_heads_ + kv_head) * columns_)];
+  const std::int64_t* cuts = &thresholds_[static_cast<std::size_t>(
+      (batch * num_kv_heads_ + kv_head) * columns_)];
   const std::int64_t up = columns_ - down_columns_;
   for (std::int64_t c = 0; c < up; ++c) to[c] = kv_index >= cuts[c] ? 1 : 0;
   for (std::int64_t c = up; c < columns_; ++c)

@@ -39,8 +39,8 @@ class TokenScores final : public ScorePattern {
   }
   void query_row(std::int64_t batch, std::int64_t head, std::int64_t q_index,
                  double* to) const override {
-    const bool fresh = batch == place_.batch && head == place_.head &&
-                       q_index == place_.row;
+    const bool fresh =
+        batch == place_.batch && head == place_.head && q_index == place_.row;
     fill_random_row(fresh ? place_.fresh() : place_.seed, TensorRole::kQuery,
                     batch, head, q_index, 1, channels_, to);
   }

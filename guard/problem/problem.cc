@@ -85,8 +85,7 @@ Status validate_lengths(const Problem& problem, std::string_view field,
         " lengths for batch=" + std::to_string(problem.batch) +
         ": give one length for all, or one per batch entry");
   for (std::int64_t length : lengths)
-    if (Status status = at_least(field, length, 0); !status.ok())
-      return status;
+    if (Status status = at_least(field, length, 0); !status.ok()) return status;
   return ok_status();
 }
 
@@ -96,7 +95,8 @@ Status validate_strides(const Problem& problem, TensorRole role) {
   double elements = 1;
   for (std::int64_t size : shape) elements *= static_cast<double>(size);
   if (elements > static_cast<double>(kMostElements))
-    return invalid_argument(name + " would hold " + std::to_string(static_cast<long long>(elements)) +
+    return invalid_argument(name + " would hold " +
+                            std::to_string(static_cast<long long>(elements)) +
                             " elements; the limit is 2^36");
   if (!override_of(problem, role)) return ok_status();
   const Shape4& strides = *override_of(problem, role);
@@ -104,12 +104,11 @@ Status validate_strides(const Problem& problem, TensorRole role) {
   for (int axis = 0; axis < 4; ++axis) {
     if (strides[axis] < 0)
       return invalid_argument(name + "_strides: strides must not be negative");
-    last += static_cast<double>(shape[axis]) *
-            static_cast<double>(strides[axis]);
+    last +=
+        static_cast<double>(shape[axis]) * static_cast<double>(strides[axis]);
   }
   if (last > static_cast<double>(kMostElements))
-    return invalid_argument(name +
-                            "_strides span more than 2^36 elements");
+    return invalid_argument(name + "_strides span more than 2^36 elements");
   if (strides_overlap(shape, strides))
     return invalid_argument(
         name +

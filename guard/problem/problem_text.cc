@@ -25,9 +25,10 @@ Status set_lengths(std::vector<std::int64_t>& field, std::string_view text) {
   for (std::string_view piece : split(text, ',')) {
     const auto value = parse_int(piece);
     if (!value)
-      return expected("a length or comma-separated lengths, one per batch "
-                      "entry",
-                      text);
+      return expected(
+          "a length or comma-separated lengths, one per batch "
+          "entry",
+          text);
     lengths.push_back(*value);
   }
   field = std::move(lengths);

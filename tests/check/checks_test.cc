@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"overwrites_input", {"memory"}},
         BadCase{"overruns", {"memory"}},
         BadCase{"nondeterministic", {"repeatable"}}),
-    [](const auto& info) { return std::string(info.param.engine); });
+    [](const auto& tested) { return std::string(tested.param.engine); });
 
 TEST(FutureInfluence, NamesTheRowAndTheFirstChangedToken) {
   const ProblemResult result =
@@ -109,17 +109,16 @@ TEST(FutureInfluence, IsInconclusiveWhenNothingMoves) {
                       c.output.store_row(0, 0, i, 0, p.head_dim_v, row.data());
                     return ok_status();
                   }};
-  const ProblemResult result =
-      run_problem(constant, "seq_len=33 mask=causal_top_left",
-                  {"future-influence"});
+  const ProblemResult result = run_problem(
+      constant, "seq_len=33 mask=causal_top_left", {"future-influence"});
   EXPECT_EQ(result.verdict, Verdict::kInconclusive);
   EXPECT_THAT(result.checks.front().note, HasSubstr("did not move"));
 }
 
 TEST(FutureInfluence, DoesNotApplyWhereNothingIsShielded) {
-  const ProblemResult result = run_problem(
-      builtin("textbook"), "seq_len_q=1 seq_len_kv=9 mask=full",
-      {"future-influence"});
+  const ProblemResult result =
+      run_problem(builtin("textbook"), "seq_len_q=1 seq_len_kv=9 mask=full",
+                  {"future-influence"});
   EXPECT_EQ(result.verdict, Verdict::kNotApplicable);
   EXPECT_THAT(result.checks.front().note, HasSubstr("no row is shielded"));
 }

@@ -69,20 +69,24 @@ std::string random_lengths(Draw& draw, std::int64_t batch) {
 }
 
 std::string random_problem(Draw& draw) {
-  constexpr std::array<const char*, 8> kHeads = {
-      "num_heads=1",
-      "num_heads=2",
-      "num_heads=3 num_kv_heads=1",
-      "num_heads=6 num_kv_heads=2",
-      "num_heads=8 num_kv_heads=2",
-      "num_heads=4 num_kv_heads=4",
-      "num_heads=5 num_kv_heads=1",
-      "num_heads=6 num_kv_heads=3"};
+  constexpr std::array<const char*, 8> kHeads = {"num_heads=1",
+                                                 "num_heads=2",
+                                                 "num_heads=3 num_kv_heads=1",
+                                                 "num_heads=6 num_kv_heads=2",
+                                                 "num_heads=8 num_kv_heads=2",
+                                                 "num_heads=4 num_kv_heads=4",
+                                                 "num_heads=5 num_kv_heads=1",
+                                                 "num_heads=6 num_kv_heads=3"};
   constexpr std::array<std::int64_t, 9> kDims = {8,  16, 24, 33, 40,
                                                  64, 72, 80, 128};
-  constexpr std::array<const char*, 8> kDtypes = {
-      "fp32", "fp32", "fp16", "bf16", "fp16 out_dtype=fp32",
-      "bf16 out_dtype=fp32", "fp64", "fp32 out_dtype=bf16"};
+  constexpr std::array<const char*, 8> kDtypes = {"fp32",
+                                                  "fp32",
+                                                  "fp16",
+                                                  "bf16",
+                                                  "fp16 out_dtype=fp32",
+                                                  "bf16 out_dtype=fp32",
+                                                  "fp64",
+                                                  "fp32 out_dtype=bf16"};
   constexpr std::array<const char*, 3> kLayouts = {"bhsd", "bshd", "sbhd"};
   const std::int64_t batch = 1 + draw.below(4);
   std::string line = "batch=" + std::to_string(batch) + " " + draw.of(kHeads);
@@ -129,8 +133,8 @@ TEST(CleanProblems, GiveTheSameResultForOneAndTwoThreads) {
       for (int threads : {1, 2}) {
         Policy policy;
         policy.problems.push_back({problem_of(line), {}});
-        const RunResult run = verify(
-            builtin(name), policy, {.threads = threads, .draw_maps = false});
+        const RunResult run = verify(builtin(name), policy,
+                                     {.threads = threads, .draw_maps = false});
         for (const ProblemResult& result : run.problems)
           text[threads - 1] += findings_text(result);
       }

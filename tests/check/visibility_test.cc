@@ -33,9 +33,8 @@ TEST_P(VisibilityCost, IsAtMostSixCallsAtAnyLength) {
         run_problem(builtin("tiled"), line, {"visibility"});
     EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
     EXPECT_LE(result.engine_calls, 6);
-    EXPECT_THAT(
-        expect_check(result, "visibility").coverage,
-        HasSubstr("(ladder-up, ladder-down, needle, census"));
+    EXPECT_THAT(expect_check(result, "visibility").coverage,
+                HasSubstr("(ladder-up, ladder-down, needle, census"));
   }
 }
 
@@ -43,9 +42,9 @@ INSTANTIATE_TEST_SUITE_P(
     Dtypes, VisibilityCost,
     testing::Combine(testing::Values("fp32", "fp16", "bf16"),
                      testing::Values("full", "causal_top_left")),
-    [](const auto& info) {
-      return std::string(std::get<0>(info.param)) + "_" +
-             std::get<1>(info.param);
+    [](const auto& tested) {
+      return std::string(std::get<0>(tested.param)) + "_" +
+             std::get<1>(tested.param);
     });
 
 constexpr char kLong[] =
@@ -109,18 +108,17 @@ TEST(Visibility, SeesEverySinglePlantedKeyOfASmallProblem) {
           << query << " " << key << findings_text(result);
       // A row whose only key is dropped shows nothing to name.
       if (allowed && query == 0) continue;
-      EXPECT_TRUE(names(result,
-                        allowed ? FindingKind::kMiss : FindingKind::kLeak,
-                        plant))
+      EXPECT_TRUE(names(
+          result, allowed ? FindingKind::kMiss : FindingKind::kLeak, plant))
           << query << " " << key << findings_text(result);
     }
 }
 
 TEST(Visibility, NamesTheKvHeadThatWasReadInstead) {
-  const ProblemResult result = run_problem(
-      builtin("wrong_kv_head"),
-      "num_heads=6 num_kv_heads=2 seq_len=20 mask=causal_top_left",
-      {"visibility"});
+  const ProblemResult result =
+      run_problem(builtin("wrong_kv_head"),
+                  "num_heads=6 num_kv_heads=2 seq_len=20 mask=causal_top_left",
+                  {"visibility"});
   EXPECT_THAT(findings_text(result),
               HasSubstr("of batch 0, KV head 1; its own is batch 0, KV head "
                         "0"));

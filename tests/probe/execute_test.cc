@@ -146,8 +146,8 @@ TEST(Executor, WorksOnMemoryThatTheHostReachesOnlyByCopies) {
   const auto memory = std::make_shared<CountingMemory>();
   Engine engine = builtin("textbook");
   engine.memory = memory;
-  const ProblemResult result = run_problem(
-      engine, "batch=2 num_heads=2 seq_len=9 mask=causal_top_left");
+  const ProblemResult result =
+      run_problem(engine, "batch=2 num_heads=2 seq_len=9 mask=causal_top_left");
   EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
   EXPECT_GE(memory->copies_in_, 4 * result.engine_calls);
   EXPECT_GE(memory->copies_out_, 4 * result.engine_calls);

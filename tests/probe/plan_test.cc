@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "guard/probe/ladder.h"
-#include "guard/probe/ones.h"
 #include "guard/probe/one_hot.h"
+#include "guard/probe/ones.h"
 #include "guard/probe/perturb.h"
 #include "guard/probe/random.h"
 #include "guard/probe/step.h"
@@ -48,8 +48,8 @@ TEST(Plan, AddsAColumnToEveryCallThatHasRoomAndNotRunYet) {
 }
 
 TEST(EdgeCuts, MeetTheFirstTheLastAndBothSidesOfTiles) {
-  EXPECT_THAT(edge_cuts(40), testing::ElementsAre(1, 15, 16, 17, 31, 32, 33,
-                                                  39));
+  EXPECT_THAT(edge_cuts(40),
+              testing::ElementsAre(1, 15, 16, 17, 31, 32, 33, 39));
   EXPECT_THAT(edge_cuts(2), testing::ElementsAre(1));
   EXPECT_THAT(edge_cuts(1), testing::IsEmpty());
   EXPECT_THAT(edge_cuts(0), testing::IsEmpty());

@@ -30,20 +30,20 @@ double score(const Problem& p, const ScorePattern& scores, std::int64_t b,
 TEST(Ladder, RisesByTheGapExactlyInEveryDtypeUpTo16384Keys) {
   for (const char* dtype : {"fp64", "fp32", "fp16", "bf16"}) {
     for (std::int64_t dim : {2, 33, 64, 256}) {
-      const Problem p = problem_of("seq_len=16384 head_dim=" +
-                                   std::to_string(dim) + " dtype=" + dtype);
+      const Problem p = problem_of(
+          "seq_len=16384 head_dim=" + std::to_string(dim) + " dtype=" + dtype);
       std::string why_not;
       const double gap = dominance_gap(default_numerics(p), 1);
       for (auto direction :
            {LadderScores::Direction::kUp, LadderScores::Direction::kDown}) {
         if (dim == 2 && p.max_len_kv() > 128 * 128) continue;
-        const auto ladder = LadderScores::make(p, default_numerics(p),
-                                               direction, gap, why_not);
+        const auto ladder =
+            LadderScores::make(p, default_numerics(p), direction, gap, why_not);
         ASSERT_NE(ladder, nullptr) << dtype << " " << dim << " " << why_not;
         const bool up = direction == LadderScores::Direction::kUp;
         for (std::int64_t j : {1, 2, 127, 128, 129, 4095, 4096, 16383}) {
-          const double step = score(p, *ladder, 0, 0, 0, j) -
-                              score(p, *ladder, 0, 0, 0, j - 1);
+          const double step =
+              score(p, *ladder, 0, 0, 0, j) - score(p, *ladder, 0, 0, 0, j - 1);
           EXPECT_GE(up ? step : -step, gap);
         }
       }
@@ -73,17 +73,17 @@ TEST(Ladder, IsRefusedForQuantisedKeysAndTooFewChannels) {
             nullptr);
   EXPECT_EQ(why_not, "keys are stored quantised");
   const Problem narrow = problem_of("seq_len=300 head_dim=1");
-  EXPECT_EQ(LadderScores::make(narrow, Numerics{},
-                               LadderScores::Direction::kUp, 20, why_not),
+  EXPECT_EQ(LadderScores::make(narrow, Numerics{}, LadderScores::Direction::kUp,
+                               20, why_not),
             nullptr);
 }
 
 TEST(Needle, TheTargetBeatsEveryOtherKeyByTheGap) {
   for (const char* dtype : {"fp32", "fp16", "bf16"}) {
-    const Problem p = problem_of(
-        std::string("batch=2 num_heads=4 num_kv_heads=2 seq_len=129 "
-                    "head_dim=24 mask=causal_top_left dtype=") +
-        dtype);
+    const Problem p =
+        problem_of(std::string("batch=2 num_heads=4 num_kv_heads=2 seq_len=129 "
+                               "head_dim=24 mask=causal_top_left dtype=") +
+                   dtype);
     std::string why_not;
     const auto needle =
         NeedleScores::make(p, default_numerics(p), 25, 3, why_not);
@@ -98,8 +98,7 @@ TEST(Needle, TheTargetBeatsEveryOtherKeyByTheGap) {
         targets.insert(target);
         const double best = score(p, *needle, 1, h, i, target);
         for (std::int64_t j = 0; j < 129; ++j)
-          if (j != target)
-            EXPECT_GE(best - score(p, *needle, 1, h, i, j), 25);
+          if (j != target) EXPECT_GE(best - score(p, *needle, 1, h, i, j), 25);
       }
     EXPECT_GT(targets.size(), 10u);
   }

@@ -76,8 +76,8 @@ inline Engine planted(const Plant& plant) {
       sum += w;
     }
     for (double& x : out) x /= sum > 0 ? sum : 1;
-    call.output.store_row(plant.batch, plant.head, plant.query, 0,
-                          p.head_dim_v, out.data());
+    call.output.store_row(plant.batch, plant.head, plant.query, 0, p.head_dim_v,
+                          out.data());
     return status;
   };
   return engine;

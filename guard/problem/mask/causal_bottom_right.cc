@@ -6,8 +6,9 @@ namespace attnguard {
 
 const MaskKind kMaskCausalBottomRight = {
     .name = "causal_bottom_right",
-    .summary = "key <= query, last query aligned with last key: "
-               "FlashAttention >= 2.1, FlashInfer, vLLM, llama.cpp",
+    .summary =
+        "key <= query, last query aligned with last key: "
+        "FlashAttention >= 2.1, FlashInfer, vLLM, llama.cpp",
     .parameters = {},
     .allowed =
         [](const MaskValues&, const RowPlace& row, KeyRanges& out) {

@@ -6,8 +6,9 @@ namespace attnguard {
 
 const MaskKind kMaskCausalTopLeft = {
     .name = "causal_top_left",
-    .summary = "key <= query, first query aligned with first key: PyTorch "
-               "is_causal, JAX, ONNX Attention without past",
+    .summary =
+        "key <= query, first query aligned with first key: PyTorch "
+        "is_causal, JAX, ONNX Attention without past",
     .parameters = {},
     .allowed =
         [](const MaskValues&, const RowPlace& row, KeyRanges& out) {

@@ -6,10 +6,8 @@ const MaskKind kMaskFull = {
     .name = "full",
     .summary = "every query sees every key: encoders, cross-attention",
     .parameters = {},
-    .allowed =
-        [](const MaskValues&, const RowPlace& row, KeyRanges& out) {
-          out.append(0, row.seq_len_kv);
-        },
+    .allowed = [](const MaskValues&, const RowPlace& row,
+                  KeyRanges& out) { out.append(0, row.seq_len_kv); },
     .exclusive_group = "full",
 };
 

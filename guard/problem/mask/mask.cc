@@ -31,10 +31,10 @@ Status parse_parameter(std::string_view piece, MaskTerm& term,
                            ? std::nullopt
                            : parse_int(trim(piece.substr(equals + 1)));
     if (!value || *value < parameter.lowest)
-      return invalid_argument("mask " + kind + ": '" + std::string(piece) +
-                              "' needs " + std::string(name) +
-                              "=N with an integer N >= " +
-                              std::to_string(parameter.lowest));
+      return invalid_argument(
+          "mask " + kind + ": '" + std::string(piece) + "' needs " +
+          std::string(name) +
+          "=N with an integer N >= " + std::to_string(parameter.lowest));
     term.values[i] = *value;
     given[i] = true;
     return ok_status();
@@ -89,10 +89,10 @@ Result<Mask> Mask::parse(std::string_view text) {
     for (const MaskTerm& other : mask.terms_) {
       if (other.kind->exclusive_group != term.value().kind->exclusive_group)
         continue;
-      return invalid_argument(
-          "mask '" + std::string(text) + "': " + std::string(other.kind->name) +
-          " and " + std::string(term.value().kind->name) +
-          " cannot be combined; keep one");
+      return invalid_argument("mask '" + std::string(text) +
+                              "': " + std::string(other.kind->name) + " and " +
+                              std::string(term.value().kind->name) +
+                              " cannot be combined; keep one");
     }
     mask.terms_.push_back(std::move(term.value()));
   }

@@ -28,15 +28,13 @@ struct RowPlace {
 
   // The kv_index of the key that is the query's own token when the last query
   // and the last key are the same token. May be negative.
-  std::int64_t bottom_right() const {
-    return q_index + seq_len_kv - seq_len_q;
-  }
+  std::int64_t bottom_right() const { return q_index + seq_len_kv - seq_len_q; }
 };
 
 struct MaskParameter {
   std::string_view name;
-  std::int64_t lowest;         // Smallest legal value.
-  bool required;               // false: fallback is used when it is absent.
+  std::int64_t lowest;  // Smallest legal value.
+  bool required;        // false: fallback is used when it is absent.
   std::int64_t fallback;
   std::string_view help;
 };

@@ -6,12 +6,8 @@ namespace attnguard {
 
 std::span<const MaskKind* const> all_mask_kinds() {
   static constexpr std::array kKinds = {
-      &kMaskFull,
-      &kMaskCausalTopLeft,
-      &kMaskCausalBottomRight,
-      &kMaskSlidingWindow,
-      &kMaskSlidingWindowTopLeft,
-      &kMaskPrefixLm,
+      &kMaskFull,          &kMaskCausalTopLeft,        &kMaskCausalBottomRight,
+      &kMaskSlidingWindow, &kMaskSlidingWindowTopLeft, &kMaskPrefixLm,
   };
   return kKinds;
 }

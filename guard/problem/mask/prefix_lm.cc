@@ -14,8 +14,9 @@ constexpr std::array<MaskParameter, 1> kParameters = {{
 
 const MaskKind kMaskPrefixLm = {
     .name = "prefix_lm",
-    .summary = "the first `prefix` keys for every query, causal "
-               "(last query aligned with last key) after them",
+    .summary =
+        "the first `prefix` keys for every query, causal "
+        "(last query aligned with last key) after them",
     .parameters = kParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {

@@ -15,8 +15,8 @@ void append_window(const MaskValues& values, std::int64_t center,
                    std::int64_t seq_len_kv, KeyRanges& out) {
   const std::int64_t left = values[0];
   const std::int64_t right = values[1];
-  const std::int64_t begin = left < 0 ? 0 : std::max<std::int64_t>(
-                                                center - left, 0);
+  const std::int64_t begin =
+      left < 0 ? 0 : std::max<std::int64_t>(center - left, 0);
   const std::int64_t end =
       right < 0 ? seq_len_kv : std::min(center + right + 1, seq_len_kv);
   out.append(begin, end);
@@ -28,8 +28,9 @@ void append_window(const MaskValues& values, std::int64_t center,
 // FlashInfer count them: left = W - 1 where an engine says "W keys with self".
 const MaskKind kMaskSlidingWindow = {
     .name = "sliding_window",
-    .summary = "left keys before and right keys after the query, last query "
-               "aligned with last key (inclusive, self extra)",
+    .summary =
+        "left keys before and right keys after the query, last query "
+        "aligned with last key (inclusive, self extra)",
     .parameters = kParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
