@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "adapters/plain/builtin_table.h"
@@ -216,6 +217,23 @@ TEST(CorrectEngines, SurviveScoresThatAreAllFarBelowZero) {
                    return c == 0 ? static_cast<double>(j % 5) - 70000 : 0.0;
                  });
     EXPECT_EQ(plain, tensors.run(engine));
+  });
+}
+
+TEST(CorrectEngines, GiveNoWeightToScoresOfMinusInfinity) {
+  for_each_correct_engine([](const Engine& engine) {
+    TestTensors tensors(problem_of("seq_len=130 head_dim=4 softmax_scale=1"));
+    const auto hidden = [](std::int64_t j) { return j < 70; };
+    tensors.fill(TensorRole::kQuery,
+                 [](auto, auto, auto, std::int64_t c) { return c == 0; });
+    tensors.fill(TensorRole::kKey,
+                 [&](auto, auto, std::int64_t j, std::int64_t c) {
+                   return c == 0 && hidden(j) ? -HUGE_VAL : 0.0;
+                 });
+    tensors.fill(TensorRole::kValue, [&](auto, auto, std::int64_t j, auto) {
+      return hidden(j) ? 5.0 : 1.0;
+    });
+    for (double x : tensors.run(engine)) ASSERT_NEAR(x, 1.0, 1e-6);
   });
 }
 

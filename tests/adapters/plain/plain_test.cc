@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -240,6 +241,22 @@ TEST(PlainEngine, RepackingKeepsPoisonWhereTheFunctionWritesNothing) {
   const TensorView out = tensors.view(TensorRole::kOutput);
   for (std::int64_t i = 0; i < 3; ++i)
     EXPECT_TRUE(is_poison(out.dtype, out.at(0, 1, i, 2)));
+}
+
+TEST(PlainEngine, RepackingWritesBackOnlyRowsWithinTheEntrysLength) {
+  PlainOptions options;
+  options.repack = options.own_lengths = true;
+  const Engine engine =
+      plain_engine("filler", options, [](const PlainArrays& a) {
+        std::fill_n(static_cast<float*>(a.output),
+                    a.batch * a.num_heads * a.seq_len_q * a.head_dim_v, 7.0f);
+      });
+  TestTensors tensors(problem_of(
+      "batch=2 num_heads=2 seq_len_q=3,1 seq_len_kv=3 head_dim=4 layout=bshd"));
+  for (double x : tensors.run(engine)) EXPECT_EQ(x, 7);
+  const TensorView out = tensors.view(TensorRole::kOutput);
+  EXPECT_TRUE(is_poison(out.dtype, out.at(1, 1, 1)));
+  EXPECT_TRUE(is_poison(out.dtype, out.at(1, 0, 2, 3)));
 }
 
 TEST(PlainEngine, ReportsAnExceptionOfTheFunction) {
