@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "guard/probe/random.h"
 #include "guard/probe/step.h"
@@ -57,6 +58,7 @@ CutAssignment::CutAssignment(const Problem& problem, std::int64_t round,
     : problem_(problem), max_len_q_(problem.max_len_q()) {
   const std::int64_t slots = problem.batch * problem.num_kv_heads;
   const std::int64_t cycle = most_edges(problem);
+  const std::int64_t period = cycle / std::gcd(cycle, slots);
   query_perturbed_.assign(static_cast<std::size_t>(slots * max_len_q_), 0);
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     const std::int64_t len_kv = problem.len_kv(b);
@@ -65,8 +67,10 @@ CutAssignment::CutAssignment(const Problem& problem, std::int64_t round,
     const auto query_edges = edge_cuts(len_q);
     for (std::int64_t g = 0; g < problem.num_kv_heads; ++g) {
       const std::int64_t slot = b * problem.num_kv_heads + g;
-      // Slots step through the cycle; a new round moves every slot on.
-      const std::int64_t turn = (slot + round * slots + round) % cycle;
+      // Rounds walk through the cycle slots at a time; once a slot would meet
+      // its first cut again, the walk shifts by one.
+      const std::int64_t turn =
+          (slot + round * slots + round / period) % cycle;
       const std::uint64_t bits = derive_seed(
           derive_seed(seed, 0x637574 + static_cast<std::uint64_t>(round)),
           static_cast<std::uint64_t>(slot));

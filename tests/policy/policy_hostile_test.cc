@@ -171,17 +171,14 @@ TEST_F(PolicyFiles, AnEmptyFileSaysHowToBegin) {
 }
 
 TEST_F(PolicyFiles, AnEndlessFileIsNotReadToItsEnd) {
-  if (!std::filesystem::exists("/dev/zero")) GTEST_SKIP();
   EXPECT_THAT(errors_of(load_policy("/dev/zero", kTestChecks)),
               ElementsAre(HasSubstr("larger than 4 MiB")));
 }
 
-TEST_F(PolicyFiles, AnUnreadableFileSaysSo) {
-  const std::string path = write("secret.yaml", "version: 1\n");
-  ASSERT_EQ(chmod(path.c_str(), 0), 0);
-  if (access(path.c_str(), R_OK) == 0) GTEST_SKIP() << "running as root";
-  EXPECT_THAT(errors_of(load_policy(path, kTestChecks)),
-              ElementsAre("1:1 cannot open the policy: Permission denied"));
+// Opens for every user, root too, and cannot be read at its beginning.
+TEST_F(PolicyFiles, AFileThatCannotBeReadSaysSo) {
+  EXPECT_THAT(errors_of(load_policy("/proc/self/mem", kTestChecks)),
+              ElementsAre(HasSubstr("cannot read the policy")));
 }
 
 }  // namespace

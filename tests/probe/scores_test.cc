@@ -97,8 +97,10 @@ TEST(Needle, TheTargetBeatsEveryOtherKeyByTheGap) {
         ASSERT_TRUE(allowed.contains(target));
         targets.insert(target);
         const double best = score(p, *needle, 1, h, i, target);
-        for (std::int64_t j = 0; j < 129; ++j)
-          if (j != target) EXPECT_GE(best - score(p, *needle, 1, h, i, j), 25);
+        for (std::int64_t j = 0; j < 129; ++j) {
+          if (j == target) continue;
+          EXPECT_GE(best - score(p, *needle, 1, h, i, j), 25);
+        }
       }
     EXPECT_GT(targets.size(), 10u);
   }
