@@ -16,11 +16,9 @@
 #include "guard/base/rng.h"
 #include "guard/engine/engine.h"
 #include "guard/engine/reference.h"
+#include "tests/support/problems.h"
 
 namespace attnguard {
-
-// Parses a problem line; fails the test and returns the default otherwise.
-inline Problem problem_of(const std::string& line);
 
 class TestTensors {
  public:
@@ -67,13 +65,6 @@ class TestTensors {
 // Where an output leaves the reference's bound, or empty. Names the first row
 // that does.
 inline std::string outside_bound(TestTensors& tensors, const Engine& engine);
-
-inline Problem problem_of(const std::string& line) {
-  Result<Problem> problem = Problem::parse(line);
-  if (problem.ok()) return problem.value();
-  ADD_FAILURE() << line << ": " << problem.status().message();
-  return {};
-}
 
 inline TestTensors::TestTensors(Problem problem, std::uint64_t seed)
     : problem_(std::move(problem)) {

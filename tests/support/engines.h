@@ -13,6 +13,7 @@
 #include "guard/engine/engine.h"
 #include "guard/finding/result.h"
 #include "guard/pipeline.h"
+#include "tests/support/problems.h"
 
 namespace attnguard {
 
@@ -23,12 +24,6 @@ inline Engine builtin(const std::string& name) {
   Result<Engine> engine = kBuiltinAdapter.open(spec);
   EXPECT_TRUE(engine.ok()) << engine.status().message();
   return engine.ok() ? engine.value() : Engine{};
-}
-
-inline Problem problem_of(const std::string& line) {
-  Result<Problem> problem = Problem::parse(line);
-  EXPECT_TRUE(problem.ok()) << problem.status().message();
-  return problem.ok() ? problem.value() : Problem{};
 }
 
 // builtin:tiled, but row (batch, head, query) attends to allowed XOR {key}: a

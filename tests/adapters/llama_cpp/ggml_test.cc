@@ -16,6 +16,7 @@
 #include "tests/adapters/llama_cpp/fp64_error.h"
 #include "tests/adapters/llama_cpp/random_call.h"
 #include "tests/adapters/llama_cpp/required_engine.h"
+#include "tests/support/problems.h"
 
 namespace attnguard {
 namespace {
@@ -40,12 +41,6 @@ EngineSpec spec_of(const std::string& text) {
 
 Result<Engine> open(const std::string& text) {
   return kGgmlAdapter.open(spec_of(text));
-}
-
-Problem problem_of(const std::string& line) {
-  Result<Problem> problem = Problem::parse(line);
-  EXPECT_TRUE(problem.ok()) << problem.status().message();
-  return problem.ok() ? problem.value() : Problem{};
 }
 
 TEST(Ggml, NamesTheNearestEngineOptionAndType) {

@@ -22,4 +22,14 @@ inline bool engine_is_required(std::string_view name) {
 
 }  // namespace attnguard
 
+// Ends the test where ggml was not found: skipped, or failed where required.
+#define ATTNGUARD_SKIP_WITHOUT_GGML(engine)      \
+  if (!(engine).ok()) {                          \
+    if (attnguard::engine_is_required("ggml"))   \
+      FAIL() << (engine).status().message();     \
+    GTEST_SKIP() << "skipped: ggml not found: "  \
+                 << (engine).status().message(); \
+  }                                              \
+  static_assert(true)
+
 #endif  // ATTNGUARD_TESTS_ADAPTERS_LLAMA_CPP_REQUIRED_ENGINE_H_
