@@ -1,5 +1,6 @@
 #include "guard/base/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -111,6 +112,40 @@ void encode_as(const double* from, std::int64_t count, void* to,
     target[i * stride] = convert(from[i]);
 }
 
+// Index of the first element whose bits under `mask` are `wanted`, or -1.
+template <typename T>
+std::int64_t find_bits(const void* data, std::int64_t stride,
+                       std::int64_t count, T mask, T wanted) {
+  const T* element = static_cast<const T*>(data);
+  if (stride == 1) {
+    // No early exit in the usual case, so that the loop vectorises.
+    T found = 0;
+    for (std::int64_t i = 0; i < count; ++i)
+      found |= static_cast<T>((element[i] & mask) == wanted);
+    if (found == 0) return -1;
+  }
+  for (std::int64_t i = 0; i < count; ++i)
+    if ((element[i * stride] & mask) == wanted) return i;
+  return -1;
+}
+
+std::int64_t first_with_bits(Dtype dtype, const void* data, std::int64_t stride,
+                             std::int64_t count, std::uint64_t mask,
+                             std::uint64_t wanted) {
+  switch (dtype_size(dtype)) {
+    case 8:
+      return find_bits<std::uint64_t>(data, stride, count, mask, wanted);
+    case 4:
+      return find_bits<std::uint32_t>(data, stride, count,
+                                      static_cast<std::uint32_t>(mask),
+                                      static_cast<std::uint32_t>(wanted));
+    default:
+      return find_bits<std::uint16_t>(data, stride, count,
+                                      static_cast<std::uint16_t>(mask),
+                                      static_cast<std::uint16_t>(wanted));
+  }
+}
+
 }  // namespace
 
 std::span<const DtypeInfo> all_dtypes() { return kDtypes; }
@@ -181,10 +216,33 @@ double quantize(Dtype dtype, double value) {
 }
 
 void fill_poison(Dtype dtype, void* data, std::int64_t count) {
-  const DtypeInfo& info = dtype_info(dtype);
-  std::byte* at = static_cast<std::byte*>(data);
-  for (std::int64_t i = 0; i < count; ++i, at += info.size)
-    std::memcpy(at, &info.poison_bits, info.size);  // little-endian hosts
+  const std::uint64_t bits = dtype_info(dtype).poison_bits;
+  const auto fill = [&]<typename T>(T pattern) {
+    std::fill_n(static_cast<T*>(data), count, pattern);
+  };
+  switch (dtype_size(dtype)) {
+    case 8:
+      return fill(bits);
+    case 4:
+      return fill(static_cast<std::uint32_t>(bits));
+    default:
+      return fill(static_cast<std::uint16_t>(bits));
+  }
+}
+
+std::int64_t first_poison(Dtype dtype, const void* data, std::int64_t stride,
+                          std::int64_t count) {
+  const std::uint64_t bits = dtype_info(dtype).poison_bits;
+  return first_with_bits(dtype, data, stride, count, ~std::uint64_t{0}, bits);
+}
+
+std::int64_t first_not_finite(Dtype dtype, const void* data,
+                              std::int64_t stride, std::int64_t count) {
+  // NaN and infinity have every exponent bit set, and nothing else has.
+  constexpr std::array<std::uint64_t, 4> kExponent = {
+      0x7ff0000000000000, 0x7f800000, 0x7c00, 0x7f80};
+  const std::uint64_t exponent = kExponent[static_cast<std::size_t>(dtype)];
+  return first_with_bits(dtype, data, stride, count, exponent, exponent);
 }
 
 bool is_poison(Dtype dtype, const void* element) {

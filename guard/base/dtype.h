@@ -61,6 +61,14 @@ double bf16_value(std::uint16_t bits);
 // Fills `count` contiguous elements with the dtype's poison pattern.
 void fill_poison(Dtype dtype, void* data, std::int64_t count);
 
+// Index of the first of `count` elements that holds the poison pattern, or -1.
+std::int64_t first_poison(Dtype dtype, const void* data, std::int64_t stride,
+                          std::int64_t count);
+
+// Index of the first of `count` elements that is NaN or infinite, or -1.
+std::int64_t first_not_finite(Dtype dtype, const void* data,
+                              std::int64_t stride, std::int64_t count);
+
 // True when the element holds the poison pattern bit for bit.
 bool is_poison(Dtype dtype, const void* element);
 

@@ -17,21 +17,24 @@ class Finite final : public Check {
   }
 
   void judge(const Observation& seen, FindingSink& sink) override {
-    const std::int64_t columns = context_.problem.head_dim_v;
-    std::vector<double> row(static_cast<std::size_t>(columns));
-    for_each_row(context_.problem, [&](std::int64_t b, std::int64_t h,
-                                       std::int64_t i, const KeyRanges&) {
-      seen.output.load_row(b, h, i, 0, columns, row.data());
-      ++rows_;
-      // Any NaN or Inf makes the sum of x - x non-zero; one pass, no branch.
-      double residue = 0;
-      for (double x : row) residue += x - x;
-      if (residue == 0) return;
-      for (std::int64_t c = 0; c < columns; ++c)
-        if (!std::isfinite(row[static_cast<std::size_t>(c)]))
-          return report(seen, b, h, i, c, row[static_cast<std::size_t>(c)],
-                        sink);
-    });
+    const auto first_bad = [&](const RowKeys& row) {
+      return first_not_finite(context_.problem.output_dtype(),
+                              seen.output.at(row.batch, row.head, row.query),
+                              seen.output.strides[3],
+                              context_.problem.head_dim_v);
+    };
+    rows_ += visit_rows_where(
+        context_.problem,
+        [&](const RowKeys& row, std::vector<double>&) {
+          return first_bad(row) >= 0;
+        },
+        [&](const RowKeys& row) {
+          const std::int64_t channel = first_bad(row);
+          double value = 0;
+          seen.output.load_row(row.batch, row.head, row.query, channel, 1,
+                               &value);
+          report(seen, row.batch, row.head, row.query, channel, value, sink);
+        });
     ++calls_;
   }
 

@@ -40,26 +40,36 @@ class RowSum final : public Check {
                     FindingSink& sink) {
     ++calls_;
     names_.insert(seen.planned->scores->name());
-    for_each_row(context_.problem,
-                 [&](std::int64_t b, std::int64_t h, std::int64_t i,
-                     const KeyRanges& allowed) {
-                   double sum = 0;
-                   seen.output.load_row(b, h, i, ticket.first_column, 1, &sum);
-                   ++rows_;
-                   const double bound = bound_for(allowed.count());
-                   if (std::abs(sum - 1) <= bound) return;
-                   Finding finding{.kind = FindingKind::kMass,
-                                   .probe = seen.planned->scores->name(),
-                                   .batch = b,
-                                   .head = h,
-                                   .query = i,
-                                   .observed = sum,
-                                   .expected = 1,
-                                   .bound = bound};
-                   finding.message = row_name(b, h, i) + ": weights sum to " +
-                                     format_short(sum) + " instead of 1";
-                   sink.add(std::move(finding));
-                 });
+    const auto sum_of = [&](const RowKeys& row) {
+      double sum = 0;
+      seen.output.load_row(row.batch, row.head, row.query, ticket.first_column,
+                           1, &sum);
+      return sum;
+    };
+    rows_ += visit_rows_where(
+        context_.problem,
+        [&](const RowKeys& row, std::vector<double>&) {
+          const double bound = bound_for(row.allowed.count());
+          return !(std::abs(sum_of(row) - 1) <= bound);
+        },
+        [&](const RowKeys& row) {
+          report(seen, row, sum_of(row), bound_for(row.allowed.count()), sink);
+        });
+  }
+
+  static void report(const Observation& seen, const RowKeys& row, double sum,
+                     double bound, FindingSink& sink) {
+    Finding finding{.kind = FindingKind::kMass,
+                    .probe = seen.planned->scores->name(),
+                    .batch = row.batch,
+                    .head = row.head,
+                    .query = row.query,
+                    .observed = sum,
+                    .expected = 1,
+                    .bound = bound};
+    finding.message = row_name(row.batch, row.head, row.query) +
+                      ": weights sum to " + format_short(sum) + " instead of 1";
+    sink.add(std::move(finding));
   }
 
   double bound_for(std::int64_t num_keys) const {

@@ -6,11 +6,15 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "guard/engine/engine.h"
 #include "guard/problem/problem.h"
 
 namespace attnguard {
+
+// Below this many rows waking the other threads costs more than it saves.
+inline constexpr std::int64_t kRowsPerThread = 1024;
 
 // Calls visit(batch, head, q_index, allowed) for every row that has an
 // allowed key: batch by batch, query by query, head innermost, since masks do
@@ -27,6 +31,56 @@ void for_each_row(const Problem& problem, Visit visit) {
         visit(b, h, i, allowed);
     }
   }
+}
+
+// A row and its allowed keys.
+struct RowKeys {
+  std::int64_t batch, head, query;
+  const KeyRanges& allowed;
+};
+
+// Calls visit(row) for those rows with an allowed key for which
+// suspicious(row, scratch) is true, in the order of for_each_row, and returns
+// how many rows there were to look at. `suspicious` runs in parallel and must
+// only read; `scratch` is a buffer of its thread. So the usual case, in which
+// nothing is wrong, uses every thread, and what is found does not depend on
+// their number.
+template <typename Suspicious, typename Visit>
+std::int64_t visit_rows_where(const Problem& problem, Suspicious suspicious,
+                              Visit visit) {
+  const std::int64_t len_q = problem.max_len_q();
+  const std::int64_t places = problem.batch * len_q;
+  std::vector<char> marked(static_cast<std::size_t>(places), 0);
+  std::int64_t rows = 0;
+#pragma omp parallel reduction(+ : rows) \
+    if (places * problem.num_heads > kRowsPerThread)
+  {
+    KeyRanges allowed;
+    std::vector<double> scratch;
+#pragma omp for schedule(static)
+    for (std::int64_t place = 0; place < places; ++place) {
+      const std::int64_t b = place / len_q, i = place % len_q;
+      if (i >= problem.len_q(b)) continue;
+      problem.mask.allowed(problem.row(b, i), allowed);
+      if (allowed.empty()) continue;
+      rows += problem.num_heads;
+      for (std::int64_t h = 0; h < problem.num_heads; ++h)
+        if (suspicious(RowKeys{b, h, i, allowed}, scratch))
+          marked[static_cast<std::size_t>(place)] = 1;
+    }
+  }
+  KeyRanges allowed;
+  std::vector<double> scratch;
+  for (std::int64_t place = 0; place < places; ++place) {
+    if (marked[static_cast<std::size_t>(place)] == 0) continue;
+    const std::int64_t b = place / len_q, i = place % len_q;
+    problem.mask.allowed(problem.row(b, i), allowed);
+    for (std::int64_t h = 0; h < problem.num_heads; ++h) {
+      const RowKeys row{b, h, i, allowed};
+      if (suspicious(row, scratch)) visit(row);
+    }
+  }
+  return rows;
 }
 
 inline bool has_row_with_keys(const Problem& problem) {

@@ -48,32 +48,45 @@ class AddressProbe final : public VisibilityProbe {
 
   void judge(const Observation& seen, FindingSink& sink) override {
     if (seen.call != ticket_.call) return;
-    const std::int64_t columns = code_->columns();
-    std::vector<double> output(static_cast<std::size_t>(columns));
-    std::vector<double> expected(static_cast<std::size_t>(columns));
+    const auto columns = static_cast<std::size_t>(code_->columns());
     const double tolerance = code_tolerance(context_) * code_->amplitude();
-    for_each_row(
-        context_.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i,
-                              const KeyRanges& allowed) {
-          ++rows_judged_;
-          const std::int64_t key = wanted_(b, h, i, allowed);
-          const std::int64_t g = context_.problem.kv_head_of(h);
-          code_->value_row(b, g, key, expected.data());
-          seen.output.load_row(b, h, i, ticket_.first_column, columns,
-                               output.data());
-          double worst = 0;
-          bool finite = true;
-          for (std::size_t c = 0; c < output.size(); ++c) {
-            const double difference = std::abs(output[c] - expected[c]);
-            finite &= difference == difference;
-            worst = std::max(worst, difference);
+    std::vector<double> rows(2 * columns);
+    rows_judged_ += visit_rows_where(
+        context_.problem,
+        [&](const RowKeys& row, std::vector<double>& scratch) {
+          scratch.resize(2 * columns);
+          load(seen, row, scratch);
+          double worst = 0, residue = 0;
+          for (std::size_t c = 0; c < columns; ++c) {
+            const double difference = scratch[c] - scratch[columns + c];
+            residue += difference - difference;  // NaN stays NaN
+            worst = std::max(worst, std::abs(difference));
           }
-          if (finite && worst <= tolerance) return;
-          report(b, h, i, key, allowed, output, expected, tolerance, sink);
+          return residue != 0 || worst > tolerance;
+        },
+        [&](const RowKeys& row) {
+          const std::int64_t key = load(seen, row, rows);
+          report(row.batch, row.head, row.query, key, row.allowed,
+                 {rows.begin(), rows.begin() + code_->columns()},
+                 {rows.begin() + code_->columns(), rows.end()}, tolerance,
+                 sink);
         });
   }
 
  private:
+  // The row's output and then the code that it must show; the wanted key.
+  std::int64_t load(const Observation& seen, const RowKeys& row,
+                    std::vector<double>& rows) const {
+    const std::int64_t columns = code_->columns();
+    const std::int64_t key =
+        wanted_(row.batch, row.head, row.query, row.allowed);
+    seen.output.load_row(row.batch, row.head, row.query, ticket_.first_column,
+                         columns, rows.data());
+    code_->value_row(row.batch, context_.problem.kv_head_of(row.head), key,
+                     rows.data() + columns);
+    return key;
+  }
+
   // The weight of the wanted key, were the other columns noise: the mean of
   // output * code over the columns of magnitude 1 and more.
   static double share_of(const std::vector<double>& output,

@@ -36,56 +36,70 @@ class CensusProbe final : public VisibilityProbe {
 
   void judge(const Observation& seen, FindingSink& sink) override {
     if (seen.call != ticket_.call) return;
-    const auto columns = static_cast<std::size_t>(code_->columns());
-    mean_.resize(columns);
-    sum_.resize(columns);
-    for_each_row(context_.problem,
-                 [&](std::int64_t b, std::int64_t h, std::int64_t i,
-                     const KeyRanges& allowed) {
-                   judge_row(seen, b, h, i, allowed, sink);
-                 });
+    std::vector<double> mean;
+    const std::int64_t rows = visit_rows_where(
+        context_.problem,
+        [&](const RowKeys& row, std::vector<double>& scratch) {
+          return judge_row(seen, row, scratch).wrong;
+        },
+        [&](const RowKeys& row) {
+          const Judgement judgement = judge_row(seen, row, mean);
+          report(row.batch, row.head, row.query,
+                 context_.problem.kv_head_of(row.head), row.allowed, mean,
+                 judgement.worst, judgement.bound, sink);
+        });
+    rows_judged_ += rows;
   }
 
  private:
-  void judge_row(const Observation& seen, std::int64_t b, std::int64_t h,
-                 std::int64_t i, const KeyRanges& allowed, FindingSink& sink) {
-    const std::int64_t g = context_.problem.kv_head_of(h);
-    const std::int64_t count = allowed.count();
-    code_->expected_sum(b, g, allowed, sum_.data());
-    seen.output.load_row(b, h, i, ticket_.first_column, code_->columns(),
-                         mean_.data());
-    bool judged = false, wrong = false;
-    double worst = 0, worst_bound = 0;
-    for (std::size_t c = 0; c < sum_.size(); ++c) {
-      const double bound = column_bound(count, sum_[c]);
-      if (bound > 0.4) continue;  // rounding could hide or fake a key
-      judged = true;
-      const double excess = mean_[c] * static_cast<double>(count) - sum_[c];
-      if (std::abs(excess) <= bound) continue;
-      if (!wrong || std::abs(excess) > std::abs(worst)) {
-        worst = excess;
-        worst_bound = bound;
-      }
-      wrong = true;
+  struct Judgement {
+    bool wrong = false;
+    double worst = 0;  // Largest excess over the declared sum, in keys.
+    double bound = 0;  // Of that column.
+  };
+
+  // Leaves the row's output in the first code_->columns() of `scratch`.
+  Judgement judge_row(const Observation& seen, const RowKeys& row,
+                      std::vector<double>& scratch) const {
+    const auto columns = static_cast<std::size_t>(code_->columns());
+    scratch.resize(2 * columns);
+    const double* mean = scratch.data();
+    const double* sum = scratch.data() + columns;
+    code_->expected_sum(row.batch, context_.problem.kv_head_of(row.head),
+                        row.allowed, scratch.data() + columns);
+    seen.output.load_row(row.batch, row.head, row.query, ticket_.first_column,
+                         code_->columns(), scratch.data());
+    const auto count = static_cast<double>(row.allowed.count());
+    const CensusError error = bound_for(row.allowed.count());
+    Judgement judgement;
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double bound = error.at(sum[c]);
+      const double excess = mean[c] * count - sum[c];
+      // Where rounding could hide or fake a key the column says nothing.
+      if (bound > 0.4 || std::abs(excess) <= bound) continue;
+      if (judgement.wrong && std::abs(excess) <= std::abs(judgement.worst))
+        continue;
+      judgement = {true, excess, bound};
     }
-    if (judged) ++rows_judged_;
-    if (wrong) report(b, h, i, g, allowed, worst, worst_bound, sink);
+    return judgement;
   }
 
-  // In keys.
-  double column_bound(std::int64_t count, double sum) const {
-    const double error = census_error(
-        context_.numerics, context_.problem.output_dtype(), count, sum);
+  // In keys, for a row of `count` allowed keys.
+  CensusError bound_for(std::int64_t count) const {
     if (context_.tolerance.kind == Tolerance::Kind::kNumber)
-      return context_.tolerance.number * static_cast<double>(count);
-    return 2 * error;
+      return {context_.tolerance.number * static_cast<double>(count), 0};
+    CensusError error =
+        census_error(context_.numerics, context_.problem.output_dtype(), count);
+    error.fixed *= 2;
+    error.per_key *= 2;
+    return error;
   }
 
   void report(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t g,
-              const KeyRanges& allowed, double worst, double worst_bound,
-              FindingSink& sink) {
+              const KeyRanges& allowed, const std::vector<double>& mean,
+              double worst, double worst_bound, FindingSink& sink) {
     const CensusCode::Explanation why =
-        code_->explain(b, g, allowed, mean_.data());
+        code_->explain(b, g, allowed, mean.data());
     const std::string row = row_name(b, h, i);
     Finding finding{.probe = "census",
                     .batch = b,
@@ -126,8 +140,6 @@ class CensusProbe final : public VisibilityProbe {
   std::uint64_t seed_;
   std::shared_ptr<const CensusCode> code_;
   Ticket ticket_;
-  std::vector<double> mean_;
-  std::vector<std::int32_t> sum_;
 };
 
 // True when some row begins after key 0: mirrored thresholds say something.
@@ -161,30 +173,44 @@ class StepProbe final : public VisibilityProbe {
 
   void judge(const Observation& seen, FindingSink& sink) override {
     if (seen.call != ticket_.call) return;
-    const std::int64_t columns = values_->columns();
-    std::vector<double> output(static_cast<std::size_t>(columns));
-    for_each_row(
-        context_.problem, [&](std::int64_t b, std::int64_t h, std::int64_t i,
-                              const KeyRanges& allowed) {
-          const std::int64_t g = context_.problem.kv_head_of(h);
-          seen.output.load_row(b, h, i, ticket_.first_column, columns,
-                               output.data());
-          bool judged = false;
-          for (std::int64_t c = 0; c < columns; ++c) {
-            const std::int64_t cut = values_->threshold(b, g, c);
-            const bool up = values_->direction(c) == StepValues::Direction::kUp;
-            if (up ? allowed.last() >= cut : allowed.first() <= cut) continue;
-            judged = true;
-            const double leaked = output[static_cast<std::size_t>(c)];
-            if (leaked == 0) continue;
-            report(b, h, i, cut, up, leaked, sink);
-            break;
-          }
-          if (judged) ++rows_judged_;
+    std::vector<double> output;
+    rows_judged_ += visit_rows_where(
+        context_.problem,
+        [&](const RowKeys& row, std::vector<double>& scratch) {
+          return leaking_column(seen, row, scratch) >= 0;
+        },
+        [&](const RowKeys& row) {
+          const std::int64_t c = leaking_column(seen, row, output);
+          report(row.batch, row.head, row.query, cut_of(row, c),
+                 values_->direction(c) == StepValues::Direction::kUp,
+                 output[static_cast<std::size_t>(c)], sink);
         });
   }
 
  private:
+  std::int64_t cut_of(const RowKeys& row, std::int64_t column) const {
+    return values_->threshold(row.batch, context_.problem.kv_head_of(row.head),
+                              column);
+  }
+
+  // The first column that must be exactly 0 in this row and is not, or -1.
+  std::int64_t leaking_column(const Observation& seen, const RowKeys& row,
+                              std::vector<double>& output) const {
+    const std::int64_t columns = values_->columns();
+    output.resize(static_cast<std::size_t>(columns));
+    seen.output.load_row(row.batch, row.head, row.query, ticket_.first_column,
+                         columns, output.data());
+    const std::int64_t first = row.allowed.first();
+    const std::int64_t last = row.allowed.last();
+    for (std::int64_t c = 0; c < columns; ++c) {
+      if (output[static_cast<std::size_t>(c)] == 0) continue;
+      const std::int64_t cut = cut_of(row, c);
+      const bool up = values_->direction(c) == StepValues::Direction::kUp;
+      if (up ? last < cut : first > cut) return c;
+    }
+    return -1;
+  }
+
   void report(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t cut,
               bool up, double leaked, FindingSink& sink) {
     Finding finding{.kind = FindingKind::kLeak,

@@ -79,9 +79,8 @@ void CensusCode::value_row(std::int64_t batch, std::int64_t kv_head,
 }
 
 void CensusCode::expected_sum(std::int64_t batch, std::int64_t kv_head,
-                              const KeyRanges& allowed,
-                              std::int32_t* to) const {
-  std::fill_n(to, columns_, 0);
+                              const KeyRanges& allowed, double* to) const {
+  std::fill_n(to, columns_, 0.0);
   for (const KeyRange& range : allowed.ranges()) {
     const std::int8_t* from = prefix(range.begin);
     const std::int8_t* end = prefix(range.end);
@@ -89,14 +88,14 @@ void CensusCode::expected_sum(std::int64_t batch, std::int64_t kv_head,
   }
   const std::uint64_t flips = slot_flips(batch, kv_head);
   for (std::int64_t c = 0; c < columns_; ++c)
-    if ((flips >> c & 1) != 0) to[c] = -to[c];
+    to[c] *= 1.0 - 2.0 * static_cast<double>(flips >> c & 1);
 }
 
 CensusCode::Explanation CensusCode::explain(std::int64_t batch,
                                             std::int64_t kv_head,
                                             const KeyRanges& allowed,
                                             const double* mean) const {
-  std::vector<std::int32_t> sum(static_cast<std::size_t>(columns_));
+  std::vector<double> sum(static_cast<std::size_t>(columns_));
   expected_sum(batch, kv_head, allowed, sum.data());
   const std::uint64_t flips = slot_flips(batch, kv_head);
   const std::uint64_t used =
@@ -111,7 +110,7 @@ CensusCode::Explanation CensusCode::explain(std::int64_t batch,
       const double counted = mean[c] * static_cast<double>(keys);
       const double rounded = std::nearbyint(counted);
       if (!(std::abs(counted - rounded) < 0.4)) return false;
-      difference[c] = static_cast<std::int32_t>(rounded) - sum[c];
+      difference[c] = static_cast<std::int32_t>(rounded - sum[c]);
     }
     return true;
   };
@@ -149,18 +148,20 @@ CensusCode::Explanation CensusCode::explain(std::int64_t batch,
   return {};
 }
 
-double census_error(const Numerics& numerics, Dtype output_dtype,
-                    std::int64_t count, double sum) {
-  const double relative = unit_roundoff(numerics.probability) +
-                          unit_roundoff(output_dtype) + numerics.value_error;
+CensusError census_error(const Numerics& numerics, Dtype output_dtype,
+                         std::int64_t count) {
+  CensusError error;
+  error.per_key = unit_roundoff(numerics.probability) +
+                  unit_roundoff(output_dtype) + numerics.value_error;
   // Sums of +-1 weights are exact in a narrow accumulator; in a wide one the
   // weights may be normalised first, and each addition rounds a partial sum
   // of at most 2 * kWalkBound + 2 keys.
   const double unit = unit_roundoff(numerics.accumulator);
   const double partial = 2 * CensusCode::kWalkBound + 2;
-  const double additions =
-      unit <= 0x1p-24 ? static_cast<double>(count) * partial * unit : 0;
-  return relative * std::abs(sum) + additions + 4 * unit_roundoff(Dtype::kFp32);
+  error.fixed = 4 * unit_roundoff(Dtype::kFp32);
+  if (unit <= 0x1p-24)
+    error.fixed += static_cast<double>(count) * partial * unit;
+  return error;
 }
 
 }  // namespace attnguard

@@ -11,6 +11,7 @@
 #ifndef ATTNGUARD_GUARD_PROBE_CENSUS_H_
 #define ATTNGUARD_GUARD_PROBE_CENSUS_H_
 
+#include <cmath>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -51,9 +52,9 @@ class CensusCode final : public ValuePattern {
   void value_row(std::int64_t batch, std::int64_t kv_head,
                  std::int64_t kv_index, double* to) const override;
 
-  // Sum of the codes of the allowed keys, one integer per column.
+  // Sum of the codes of the allowed keys, one whole number per column.
   void expected_sum(std::int64_t batch, std::int64_t kv_head,
-                    const KeyRanges& allowed, std::int32_t* to) const;
+                    const KeyRanges& allowed, double* to) const;
 
   // What explains the sums that a row shows in place of the declared ones.
   struct Explanation {
@@ -82,11 +83,18 @@ class CensusCode final : public ValuePattern {
   std::unordered_multimap<std::uint64_t, std::int64_t> keys_by_code_;
 };
 
-// The largest error, in keys, that rounding leaves in a column whose declared
-// sum is `sum`, for a row of `count` allowed keys. Below 0.4 the census can
-// tell a key from none.
-double census_error(const Numerics& numerics, Dtype output_dtype,
-                    std::int64_t count, double sum);
+// The largest error, in keys, that rounding leaves in a column of a row of
+// `count` allowed keys: fixed + per_key * |declared sum|. Below 0.4 the census
+// can tell a key from none.
+struct CensusError {
+  double fixed = 0;
+  double per_key = 0;
+
+  double at(double sum) const { return fixed + per_key * std::abs(sum); }
+};
+
+CensusError census_error(const Numerics& numerics, Dtype output_dtype,
+                         std::int64_t count);
 
 }  // namespace attnguard
 

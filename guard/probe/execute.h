@@ -61,6 +61,8 @@ class Executor {
  private:
   struct Buffers;
 
+  void fill_inputs(const PlannedCall& planned);
+
   const Engine& engine_;
   const Problem& problem_;
   std::shared_ptr<Memory> memory_;

@@ -11,7 +11,7 @@ namespace attnguard {
 namespace {
 
 // Largest |x| of near_normal, squared: the worst product of two elements.
-constexpr double kWorstProduct = 3.5 * 3.5;
+constexpr double kWorstProduct = 2.45 * 2.45;
 
 // True when some row of the entry does not see some key at or after the cut:
 // perturbing keys there leaves rows that must hold.
@@ -69,8 +69,7 @@ CutAssignment::CutAssignment(const Problem& problem, std::int64_t round,
       const std::int64_t slot = b * problem.num_kv_heads + g;
       // Rounds walk through the cycle slots at a time; once a slot would meet
       // its first cut again, the walk shifts by one.
-      const std::int64_t turn =
-          (slot + round * slots + round / period) % cycle;
+      const std::int64_t turn = (slot + round * slots + round / period) % cycle;
       const std::uint64_t bits = derive_seed(
           derive_seed(seed, 0x637574 + static_cast<std::uint64_t>(round)),
           static_cast<std::uint64_t>(slot));

@@ -9,11 +9,13 @@ void fill_random_row(std::uint64_t seed, TensorRole role, std::int64_t batch,
   row = derive_seed(row, static_cast<std::uint64_t>(batch));
   row = derive_seed(row, static_cast<std::uint64_t>(head));
   row = derive_seed(row, static_cast<std::uint64_t>(position));
-  // One mix per element: the row's seed is mixed already, and SplitMix64
+  // One mix for two elements: the row's seed is mixed already, and SplitMix64
   // itself is this mixer over a counter.
-  for (std::int64_t c = 0; c < count; ++c)
-    to[c] =
-        amplitude * near_normal(mix_bits(row + static_cast<std::uint64_t>(c)));
+  for (std::int64_t c = 0; c < count; c += 2) {
+    const std::uint64_t bits = mix_bits(row + static_cast<std::uint64_t>(c));
+    to[c] = amplitude * near_normal(bits);
+    if (c + 1 < count) to[c + 1] = amplitude * near_normal(bits >> 32);
+  }
 }
 
 void RandomScores::query_row(std::int64_t batch, std::int64_t head,

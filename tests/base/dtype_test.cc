@@ -204,5 +204,27 @@ TEST(Dtype, ParsesItsOwnNamesAndNothingElse) {
     EXPECT_FALSE(parse_dtype(name).has_value()) << name;
 }
 
+TEST(Dtype, FindsTheFirstNonFiniteAndTheFirstPoisonedElement) {
+  for (const DtypeInfo& info : all_dtypes()) {
+    for (std::int64_t stride : {1, 3}) {
+      std::vector<std::byte> data(40 * 3 * info.size);
+      const std::vector<double> values(40, -info.max_finite);
+      encode(info.dtype, values.data(), 40, data.data(), stride);
+      EXPECT_EQ(first_not_finite(info.dtype, data.data(), stride, 40), -1);
+      EXPECT_EQ(first_poison(info.dtype, data.data(), stride, 40), -1);
+      const auto at = [&](std::int64_t i) {
+        return data.data() + static_cast<std::size_t>(i * stride) * info.size;
+      };
+      const double infinity = -HUGE_VAL;
+      encode(info.dtype, &infinity, 1, at(33), 1);
+      EXPECT_EQ(first_not_finite(info.dtype, data.data(), stride, 40), 33);
+      fill_poison(info.dtype, at(17), 1);
+      EXPECT_EQ(first_not_finite(info.dtype, data.data(), stride, 40), 17);
+      EXPECT_EQ(first_poison(info.dtype, data.data(), stride, 40), 17);
+      EXPECT_TRUE(is_poison(info.dtype, at(17)));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attnguard

@@ -45,14 +45,14 @@ TEST(Rng, NearNormalHasMeanZeroVarianceOneAndShortTails) {
   constexpr int kDraws = 200000;
   for (std::uint64_t i = 0; i < kDraws; ++i) {
     const double x = near_normal(mix_bits(i));
-    ASSERT_LE(std::abs(x), 3.5);
+    ASSERT_LE(std::abs(x), 2.45);
     sum += x;
     squares += x * x;
   }
   EXPECT_NEAR(sum / kDraws, 0, 0.012);
   EXPECT_NEAR(squares / kDraws, 1, 0.02);
-  EXPECT_GT(near_normal(~0ull), 3.4);
-  EXPECT_LT(near_normal(0), -3.4);
+  EXPECT_GT(near_normal(~0ull), 2.44);
+  EXPECT_LT(near_normal(0), -2.44);
 }
 
 }  // namespace
