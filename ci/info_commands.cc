@@ -55,7 +55,8 @@ void list_masks(const Policy&, std::ostream& out) {
     lines.push_back({std::string(kind->name), std::string(kind->summary)});
     for (const MaskParameter& parameter : kind->parameters)
       lines.push_back(
-          {"  " + std::string(parameter.name) + "=N",
+          {"  " + std::string(parameter.name) +
+               (parameter.list ? "=N:N:..." : "=N"),
            std::string(parameter.help) +
                (parameter.required
                     ? "; required"

@@ -29,6 +29,7 @@ std::vector<Problem> shrink_candidates(const Problem& problem) {
     candidate.key_strides.reset();
     candidate.value_strides.reset();
     candidate.output_strides.reset();
+    candidate.mask = candidate.mask.shrunk_to(candidate);
     if (candidate == problem || !candidate.validate().ok()) return;
     if (std::find(candidates.begin(), candidates.end(), candidate) ==
         candidates.end())

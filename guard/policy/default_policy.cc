@@ -233,6 +233,66 @@ problems:
     dtype: fp32
     mask: ["prefix_lm(prefix=0)", "prefix_lm(prefix=5)", "prefix_lm(prefix=31)"]
 
+  # Causal, but both ways within a span of tokens (an image).
+  - num_heads: 2
+    seq_len_q: [20, 33]
+    seq_len_kv: 33
+    head_dim: 64
+    dtype: fp32
+    mask: "bidirectional_spans(begin=3:20,length=8:10)"
+
+  # Windows as engines count them, beside FlashAttention's above.
+  - num_heads: 2
+    seq_len: 40
+    head_dim: 64
+    dtype: fp32
+    mask:
+      - sliding_window_keys(keys=8)
+      - sliding_window_two_sided(width=4)
+      - window_symmetric(width=9)
+      - encoder_window(width=5)
+
+  # Chunks of the position, counted from key 0.
+  - num_heads: 2
+    seq_len_q: [9, 70]
+    seq_len_kv: 70
+    head_dim: 64
+    dtype: fp32
+    mask:
+      - chunked_local(chunk=16)
+      - causal_bottom_right+chunked_local(chunk=32)
+
+  # Documents packed into one row, one of them empty, padding behind them.
+  - num_heads: 4
+    num_kv_heads: 2
+    seq_len: 40
+    head_dim: 64
+    dtype: fp16
+    mask:
+      - "documents(lengths=17:0:16:7)"
+      - "causal_bottom_right+documents(lengths=5:3:0:24)"
+
+  # Padding on the left, in prefill and in decode; chunks that begin after it.
+  - batch: 3
+    num_heads: 2
+    seq_len_q: [1, 20]
+    seq_len_kv: 20
+    head_dim: 64
+    dtype: fp32
+    mask:
+      - "causal_bottom_right+left_padding(pad=3:0:17)"
+      - "left_padding_keys(pad=3:0:17)"
+      - "causal_bottom_right+chunked_local_from_padding(chunk=8,pad=3:0:12)"
+
+  # Trees of drafted tokens, behind committed ones and alone. A token's elder
+  # siblings stand before it and must not be seen.
+  - num_heads: 2
+    seq_len_q: 6
+    seq_len_kv: [6, 38]
+    head_dim: 64
+    dtype: fp32
+    mask: "tree(parents=-1:0:0:1:1:2)"
+
   # Orders of the axes in memory.
   - batch: 2
     num_heads: 4

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostProblems = 100000;
 
 // Bounds the memory of a grid: every number of every problem, so also the
-// per-sequence lengths of large batches.
+// per-sequence lengths of large batches and the lists in masks.
 constexpr std::size_t kMostNumbers = 4000000;
 
 // One value of each field, by index.
@@ -40,8 +40,9 @@ std::size_t numbers_per_problem(const std::vector<FieldValues>& fields) {
   for (const FieldValues& field : fields) {
     std::ptrdiff_t most = 0;
     for (const FieldValue& value : field.values)
-      most =
-          std::max(most, std::count(value.text.begin(), value.text.end(), ','));
+      most = std::max(
+          most, std::count_if(value.text.begin(), value.text.end(),
+                              [](char c) { return c == ',' || c == ':'; }));
     numbers += static_cast<std::size_t>(most);
   }
   return numbers;

@@ -192,7 +192,7 @@ Status Problem::validate() const {
                           TensorRole::kValue, TensorRole::kOutput})
     if (Status status = validate_strides(*this, role); !status.ok())
       return status;
-  return ok_status();
+  return mask.validate(*this);
 }
 
 }  // namespace attnguard

@@ -297,6 +297,16 @@ TEST(PolicyErrors, AnInvalidCombinationIsNamedOnceAtItsEntry) {
                   "heads (num_heads=6 num_kv_heads=4 dtype=fp32)"));
 }
 
+TEST(PolicyErrors, AMaskThatDoesNotFitALengthIsAnInvalidCombination) {
+  EXPECT_THAT(errors_after_version("problems:\n"
+                                   "  - seq_len: [9, 8]\n"
+                                   "    mask: documents(lengths=4:5)\n"),
+              ElementsAre("3:5 invalid combination: mask documents: lengths "
+                          "sum to more than seq_len_kv=8 of batch entry 0; "
+                          "shorten them or raise seq_len_kv (seq_len=8 "
+                          "mask=documents(lengths=4:5))"));
+}
+
 TEST(PolicyErrors, AShorthandAndItsFieldExcludeEachOther) {
   EXPECT_THAT(
       errors_after_version("problems:\n"

@@ -3,10 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <set>
 #include <string>
 #include <utility>
+
+#include "tests/problem/mask_cases.h"
 
 namespace attnguard {
 namespace {
@@ -14,95 +15,31 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// The definition of each mask, key by key. `diagonal` is the key that is the
-// query's own token: q with first tokens aligned, q + kv - q with last ones.
-using Allowed = std::function<bool(std::int64_t q, std::int64_t k,
-                                   std::int64_t len_q, std::int64_t len_kv)>;
-
-struct MaskCase {
-  const char* text;
-  Allowed allowed;
-};
-
-std::int64_t own_key(std::int64_t q, std::int64_t len_q, std::int64_t len_kv) {
-  return q + len_kv - len_q;
-}
-
-bool in_window(std::int64_t k, std::int64_t center, std::int64_t left,
-               std::int64_t right) {
-  return (left < 0 || k >= center - left) && (right < 0 || k <= center + right);
-}
-
-const MaskCase kCases[] = {
-    {"full", [](auto, auto, auto, auto) { return true; }},
-    {"causal_top_left", [](auto q, auto k, auto, auto) { return k <= q; }},
-    {"causal_bottom_right",
-     [](auto q, auto k, auto len_q, auto len_kv) {
-       return k <= own_key(q, len_q, len_kv);
-     }},
-    {"prefix_lm(prefix=3)",
-     [](auto q, auto k, auto len_q, auto len_kv) {
-       return k < 3 || k <= own_key(q, len_q, len_kv);
-     }},
-    {"prefix_lm(prefix=0)",
-     [](auto q, auto k, auto len_q, auto len_kv) {
-       return k <= own_key(q, len_q, len_kv);
-     }},
-    {"sliding_window(left=2,right=0)",
-     [](auto q, auto k, auto len_q, auto len_kv) {
-       return in_window(k, own_key(q, len_q, len_kv), 2, 0);
-     }},
-    {"sliding_window(left=0,right=2)",
-     [](auto q, auto k, auto len_q, auto len_kv) {
-       return in_window(k, own_key(q, len_q, len_kv), 0, 2);
-     }},
-    {"sliding_window(left=-1,right=1)",
-     [](auto q, auto k, auto len_q, auto len_kv) {
-       return in_window(k, own_key(q, len_q, len_kv), -1, 1);
-     }},
-    {"sliding_window(left=1,right=-1)",
-     [](auto q, auto k, auto len_q, auto len_kv) {
-       return in_window(k, own_key(q, len_q, len_kv), 1, -1);
-     }},
-    {"sliding_window_top_left(left=1,right=1)",
-     [](auto q, auto k, auto, auto) { return in_window(k, q, 1, 1); }},
-    {"sliding_window_top_left(left=-1,right=-1)",
-     [](auto, auto, auto, auto) { return true; }},
-    {"causal_top_left+sliding_window_top_left(left=2,right=5)",
-     [](auto q, auto k, auto, auto) { return k <= q && k >= q - 2; }},
-    {"prefix_lm(prefix=4)+sliding_window(left=1,right=0)",
-     [](auto q, auto k, auto len_q, auto len_kv) {
-       const auto own = own_key(q, len_q, len_kv);
-       return (k < 4 || k <= own) && in_window(k, own, 1, 0);
-     }},
-};
-
 TEST(Mask, AllowsExactlyTheKeysOfItsDefinition) {
   KeyRanges keys;
-  for (const MaskCase& mask_case : kCases) {
+  for (const MaskCase& mask_case : all_mask_cases()) {
     const Result<Mask> mask = Mask::parse(mask_case.text);
     ASSERT_TRUE(mask.ok()) << mask.status().message();
-    for (std::int64_t len_q = 0; len_q <= 7; ++len_q)
-      for (std::int64_t len_kv = 0; len_kv <= 7; ++len_kv)
-        for (std::int64_t q = 0; q < len_q; ++q) {
-          mask.value().allowed({0, q, len_q, len_kv}, keys);
-          std::int64_t count = 0;
-          for (std::int64_t k = -1; k <= len_kv; ++k) {
-            const bool wanted =
-                k >= 0 && k < len_kv && mask_case.allowed(q, k, len_q, len_kv);
-            ASSERT_EQ(keys.contains(k), wanted)
-                << mask_case.text << " q " << q << " of " << len_q << " k " << k
-                << " of " << len_kv;
-            count += wanted;
-          }
-          ASSERT_EQ(keys.count(), count);
-        }
+    for_each_small_row([&](const RowPlace& row) {
+      mask.value().allowed(row, keys);
+      std::int64_t count = 0;
+      for (std::int64_t k = -1; k <= row.seq_len_kv; ++k) {
+        const bool wanted =
+            k >= 0 && k < row.seq_len_kv && mask_case.allowed(row, k);
+        ASSERT_EQ(keys.contains(k), wanted)
+            << mask_case.text << " batch " << row.batch << " q " << row.q_index
+            << " of " << row.seq_len_q << " k " << k << " of "
+            << row.seq_len_kv;
+        count += wanted;
+      }
+      ASSERT_EQ(keys.count(), count);
+    });
   }
 }
 
-TEST(Mask, CasesHereCoverEveryKind) {
+TEST(Mask, CasesCoverEveryKind) {
   std::set<std::string_view> seen, known;
-  for (const MaskCase& mask_case : kCases) {
+  for (const MaskCase& mask_case : all_mask_cases()) {
     const Mask mask = Mask::parse(mask_case.text).value();
     for (const MaskTerm& term : mask.terms()) seen.insert(term.kind->name);
   }
@@ -111,7 +48,7 @@ TEST(Mask, CasesHereCoverEveryKind) {
 }
 
 TEST(Mask, PrintsTheTextItWasParsedFrom) {
-  for (const MaskCase& mask_case : kCases) {
+  for (const MaskCase& mask_case : all_mask_cases()) {
     const Mask mask = Mask::parse(mask_case.text).value();
     EXPECT_EQ(mask.text(), mask_case.text);
     EXPECT_EQ(Mask::parse(mask.text()).value(), mask);

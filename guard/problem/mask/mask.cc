@@ -8,10 +8,32 @@
 namespace attnguard {
 namespace {
 
+// Far above any length, and far enough below overflow for sums of places.
+constexpr std::int64_t kLargestValue = std::int64_t{1} << 40;
+
 std::vector<std::string_view> kind_names() {
   std::vector<std::string_view> names;
   for (const MaskKind* kind : all_mask_kinds()) names.push_back(kind->name);
   return names;
+}
+
+// "prefix=N" or "lengths=N:N:..."
+std::string usage_of(const MaskParameter& parameter) {
+  return std::string(parameter.name) + (parameter.list ? "=N:N:..." : "=N");
+}
+
+// Empty unless the text holds what the parameter takes.
+std::vector<std::int64_t> parse_values(std::string_view text,
+                                       const MaskParameter& parameter) {
+  std::vector<std::int64_t> values;
+  for (std::string_view piece : split(text, ':')) {
+    const auto value = parse_int(piece);
+    if (!value || *value < parameter.lowest || *value > kLargestValue)
+      return {};
+    values.push_back(*value);
+  }
+  if (values.size() > 1 && !parameter.list) values.clear();
+  return values;
 }
 
 Status parse_parameter(std::string_view piece, MaskTerm& term,
@@ -27,15 +49,16 @@ Status parse_parameter(std::string_view piece, MaskTerm& term,
     if (given[i])
       return invalid_argument("mask " + kind + ": '" + std::string(name) +
                               "' is given twice");
-    const auto value = equals == std::string_view::npos
-                           ? std::nullopt
-                           : parse_int(trim(piece.substr(equals + 1)));
-    if (!value || *value < parameter.lowest)
-      return invalid_argument(
-          "mask " + kind + ": '" + std::string(piece) + "' needs " +
-          std::string(name) +
-          "=N with an integer N >= " + std::to_string(parameter.lowest));
-    term.values[i] = *value;
+    std::vector<std::int64_t> values;
+    if (equals != std::string_view::npos)
+      values = parse_values(trim(piece.substr(equals + 1)), parameter);
+    if (values.empty())
+      return invalid_argument("mask " + kind + ": '" + std::string(piece) +
+                              "' needs " + usage_of(parameter) + " with " +
+                              (parameter.list ? "integers" : "an integer") +
+                              " N >= " + std::to_string(parameter.lowest) +
+                              " and at most 2^40");
+    term.values.set(i, std::move(values));
     given[i] = true;
     return ok_status();
   }
@@ -44,6 +67,13 @@ Status parse_parameter(std::string_view piece, MaskTerm& term,
                             std::string(piece) + "'");
   return invalid_argument("mask " + kind + " has no parameter '" +
                           std::string(name) + "'" + suggestion(name, known));
+}
+
+// "mask documents: " before what one of the kind's functions says.
+Status named(const MaskKind& kind, const Status& status) {
+  if (status.ok()) return status;
+  return {status.code(),
+          "mask " + std::string(kind.name) + ": " + status.message()};
 }
 
 Result<MaskTerm> parse_term(std::string_view text) {
@@ -56,7 +86,7 @@ Result<MaskTerm> parse_term(std::string_view text) {
                             suggestion(name, kind_names()));
   std::vector<bool> given(term.kind->parameters.size(), false);
   for (const MaskParameter& parameter : term.kind->parameters)
-    term.values.push_back(parameter.fallback);
+    term.values.push_back({parameter.fallback});
   if (open != std::string_view::npos) {
     if (text.back() != ')')
       return invalid_argument("mask '" + std::string(text) +
@@ -70,9 +100,12 @@ Result<MaskTerm> parse_term(std::string_view text) {
     const MaskParameter& parameter = term.kind->parameters[i];
     if (parameter.required && !given[i])
       return invalid_argument("mask " + std::string(name) + " needs " +
-                              std::string(parameter.name) + "=N (" +
+                              usage_of(parameter) + " (" +
                               std::string(parameter.help) + ")");
   }
+  if (term.kind->check != nullptr)
+    if (Status status = term.kind->check(term.values); !status.ok())
+      return named(*term.kind, status);
   return term;
 }
 
@@ -107,7 +140,13 @@ std::string Mask::text() const {
     for (std::size_t i = 0; i < term.values.size(); ++i) {
       text += i == 0 ? '(' : ',';
       text += term.kind->parameters[i].name;
-      text += '=' + std::to_string(term.values[i]);
+      text += '=';
+      bool first = true;
+      for (std::int64_t value : term.values.list(i)) {
+        if (!first) text += ':';
+        text += std::to_string(value);
+        first = false;
+      }
     }
     if (!term.values.empty()) text += ')';
   }
@@ -130,6 +169,22 @@ void Mask::allowed(const RowPlace& row, KeyRanges& out) const {
     intersect(out, term_keys, both);
     std::swap(out, both);
   }
+}
+
+Status Mask::validate(const Problem& problem) const {
+  for (const MaskTerm& term : terms_) {
+    if (term.kind->validate == nullptr) continue;
+    const Status status = term.kind->validate(term.values, problem);
+    if (!status.ok()) return named(*term.kind, status);
+  }
+  return ok_status();
+}
+
+Mask Mask::shrunk_to(const Problem& problem) const {
+  Mask mask = *this;
+  for (MaskTerm& term : mask.terms_)
+    if (term.kind->shrink != nullptr) term.kind->shrink(term.values, problem);
+  return mask;
 }
 
 }  // namespace attnguard

@@ -6,8 +6,23 @@ namespace attnguard {
 
 std::span<const MaskKind* const> all_mask_kinds() {
   static constexpr std::array kKinds = {
-      &kMaskFull,          &kMaskCausalTopLeft,        &kMaskCausalBottomRight,
-      &kMaskSlidingWindow, &kMaskSlidingWindowTopLeft, &kMaskPrefixLm,
+      &kMaskFull,
+      &kMaskCausalTopLeft,
+      &kMaskCausalBottomRight,
+      &kMaskPrefixLm,
+      &kMaskBidirectionalSpans,
+      &kMaskTree,
+      &kMaskSlidingWindow,
+      &kMaskSlidingWindowTopLeft,
+      &kMaskSlidingWindowKeys,
+      &kMaskSlidingWindowTwoSided,
+      &kMaskWindowSymmetric,
+      &kMaskEncoderWindow,
+      &kMaskChunkedLocal,
+      &kMaskChunkedLocalFromPadding,
+      &kMaskDocuments,
+      &kMaskLeftPadding,
+      &kMaskLeftPaddingKeys,
   };
   return kKinds;
 }

@@ -12,6 +12,17 @@ extern const MaskKind kMaskCausalBottomRight;
 extern const MaskKind kMaskSlidingWindow;
 extern const MaskKind kMaskSlidingWindowTopLeft;
 extern const MaskKind kMaskPrefixLm;
+extern const MaskKind kMaskSlidingWindowKeys;
+extern const MaskKind kMaskSlidingWindowTwoSided;
+extern const MaskKind kMaskWindowSymmetric;
+extern const MaskKind kMaskEncoderWindow;
+extern const MaskKind kMaskBidirectionalSpans;
+extern const MaskKind kMaskChunkedLocal;
+extern const MaskKind kMaskChunkedLocalFromPadding;
+extern const MaskKind kMaskDocuments;
+extern const MaskKind kMaskLeftPadding;
+extern const MaskKind kMaskLeftPaddingKeys;
+extern const MaskKind kMaskTree;
 
 }  // namespace attnguard
 

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <array>
 
+#include "guard/problem/mask/append_clipped.h"
 #include "guard/problem/mask/mask_table.h"
 
 namespace attnguard {
@@ -15,11 +15,8 @@ void append_window(const MaskValues& values, std::int64_t center,
                    std::int64_t seq_len_kv, KeyRanges& out) {
   const std::int64_t left = values[0];
   const std::int64_t right = values[1];
-  const std::int64_t begin =
-      left < 0 ? 0 : std::max<std::int64_t>(center - left, 0);
-  const std::int64_t end =
-      right < 0 ? seq_len_kv : std::min(center + right + 1, seq_len_kv);
-  out.append(begin, end);
+  append_clipped(left < 0 ? 0 : center - left,
+                 right < 0 ? seq_len_kv : center + right + 1, seq_len_kv, out);
 }
 
 }  // namespace
@@ -29,8 +26,8 @@ void append_window(const MaskValues& values, std::int64_t center,
 const MaskKind kMaskSlidingWindow = {
     .name = "sliding_window",
     .summary =
-        "left keys before and right keys after the query, last query "
-        "aligned with last key (inclusive, self extra)",
+        "left keys before and right keys after the query's own, last query "
+        "aligned with last key: FlashAttention, FlashInfer",
     .parameters = kParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
