@@ -1,5 +1,7 @@
 // `attnguard check`: everything that can be wrong with the request is found
 // before the first engine runs.
+#include <omp.h>
+
 #include <charconv>
 #include <ostream>
 
@@ -190,6 +192,8 @@ int check_command(const Arguments& arguments, const std::string& command_line,
   if (!status.ok())
     return usage_error(err, status.message(),
                        "'attnguard check --help' explains the options");
+  // Before engines open: some size their thread pools then.
+  if (request.options.threads > 0) omp_set_num_threads(request.options.threads);
   const int opened = open_engines(arguments, request, err);
   if (opened != kExitPass) return opened;
   if (!request.to_stdout) status = request.output.open(*arguments.output);

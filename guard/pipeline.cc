@@ -18,7 +18,6 @@
 namespace attnguard {
 namespace {
 
-constexpr int kMostRefinements = 4;
 constexpr double kShrinkSeconds = 5;
 
 using Clock = std::chrono::steady_clock;
@@ -26,6 +25,20 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+// OpenMP's number of threads for the time of a run; 0 leaves it.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int threads) : before_(omp_get_max_threads()) {
+    if (threads > 0) omp_set_num_threads(threads);
+  }
+  ~ThreadCount() { omp_set_num_threads(before_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int before_;
+};
 
 // A check at work on one problem.
 struct ActiveCheck {
@@ -66,38 +79,30 @@ std::vector<ActiveCheck> start_checks(const Engine& engine,
   return active;
 }
 
-Status run_calls(Executor& executor, Plan& plan,
-                 std::vector<ActiveCheck>& active, int first) {
-  for (int call = first; call < static_cast<int>(plan.calls().size()); ++call) {
+Status run_calls(Executor& executor, const Plan& plan,
+                 std::vector<ActiveCheck>& active) {
+  for (int call = 0; call < static_cast<int>(plan.calls().size()); ++call) {
     Observation seen;
     if (Status status = executor.run(plan, call, seen); !status.ok())
       return status;
-    plan.mark_executed(call + 1);
     for (ActiveCheck& check : active) check.check->judge(seen, check.sink);
   }
   return ok_status();
 }
 
-// Plan, execute, judge, until no check wants another call.
+// Plan, execute, judge. Checks are finished with what was seen even when the
+// engine failed half way: a violation already found stays found.
 Status run_checks(Executor& executor, const Problem& problem,
                   std::vector<ActiveCheck>& active) {
   Plan plan(problem.head_dim_v);
   for (ActiveCheck& check : active) check.check->plan(plan);
-  int first = 0;
-  for (int round = 0; round <= kMostRefinements; ++round) {
-    if (Status status = run_calls(executor, plan, active, first); !status.ok())
-      return status;
-    first = static_cast<int>(plan.calls().size());
-    bool more = false;
-    for (ActiveCheck& check : active) more |= check.check->refine(plan);
-    if (!more) break;
-  }
+  const Status status = run_calls(executor, plan, active);
   for (ActiveCheck& check : active) {
     check.check->finish(check.sink, *check.result);
     check.result->num_findings = check.sink.count();
     check.result->findings = check.sink.take();
   }
-  return ok_status();
+  return status;
 }
 
 // Everything but the smallest case: what shrinking calls again and again.
@@ -134,7 +139,12 @@ void judge_problem(const Engine& engine, const Problem& problem,
                          ? Verdict::kEngineError
                          : Verdict::kInconclusive;
     result.note = status.message();
-    result.checks.clear();
+    // Of an unfinished run only what was found counts, never what passed.
+    std::erase_if(result.checks, [](const CheckResult& check) {
+      return check.verdict != Verdict::kViolation;
+    });
+    if (combine_checks(result.checks) == Verdict::kViolation)
+      result.verdict = Verdict::kViolation;
     return;
   }
   const bool none_applies =
@@ -208,7 +218,7 @@ std::string replay_command(const Engine& engine, const Settings& settings,
   const std::string& line = result.smallest_failing.empty()
                                 ? result.problem_line
                                 : result.smallest_failing;
-  return command + " --problem '" + line + "'";
+  return command + " --problem " + shell_quote(line);
 }
 
 }  // namespace
@@ -225,8 +235,13 @@ ProblemResult verify_problem(const Engine& engine, const Problem& problem,
         result.verdict != Verdict::kUnsupported)
       result.replay = replay_command(engine, settings, result);
   } catch (const std::exception& error) {
-    result.verdict = Verdict::kInconclusive;
-    result.note = std::string("the guard failed: ") + error.what();
+    result.verdict = Verdict::kEngineError;
+    result.note = std::string("not judged: ") + error.what();
+  } catch (...) {
+    result.verdict = Verdict::kEngineError;
+    result.note =
+        "not judged: the engine's capabilities or memory functions threw "
+        "something that is not a std::exception";
   }
   return result;
 }
@@ -242,8 +257,7 @@ RunResult verify(const Engine& engine, const Policy& policy,
     run.note = "unknown check '" + id + "'" + suggestion(id, check_ids());
     return run;
   }
-  const int threads_before = omp_get_max_threads();
-  if (options.threads > 0) omp_set_num_threads(options.threads);
+  const ThreadCount threads(options.threads);
   run.threads = omp_get_max_threads();
   const Settings settings = policy.resolve(engine.name);
   for (std::size_t i = 0; i < policy.problems.size(); ++i) {
@@ -253,7 +267,6 @@ RunResult verify(const Engine& engine, const Policy& policy,
     result.location = policy.problems[i].location;
     run.problems.push_back(std::move(result));
   }
-  omp_set_num_threads(threads_before);
   run.verdict = combine_problems(run.problems);
   return run;
 }

@@ -112,6 +112,10 @@ Numerics Session::numerics(const Problem& problem) {
   // (except in its tiled kernel), and both errors scale the same products.
   result.key_error = 2 * storage_error(key, problem.dtype);
   result.value_error = storage_error(value, problem.dtype);
+  // An fp16 cache, and queries rounded to it, end at fp16's largest number.
+  for (const Storage* storage : {&key, &value})
+    if (storage->dtype == Dtype::kFp16)
+      result.max_input = dtype_info(Dtype::kFp16).max_finite;
   if (settings_.kernel == Kernel::kSoftmax) {
     // The second ggml_mul_mat rounds the weights to the value's type.
     result.probability = value.dtype.value_or(Dtype::kFp32);

@@ -35,6 +35,9 @@ std::string_view nearest_name(std::string_view name,
 std::string suggestion(std::string_view name,
                        std::span<const std::string_view> known);
 
+// The text as one word of a POSIX shell, quoted where it needs to be.
+std::string shell_quote(std::string_view text);
+
 // Shell-style match: '*' any run, '?' any one character.
 bool glob_match(std::string_view pattern, std::string_view text);
 

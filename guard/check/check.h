@@ -7,12 +7,12 @@
 #ifndef ATTNGUARD_GUARD_CHECK_CHECK_H_
 #define ATTNGUARD_GUARD_CHECK_CHECK_H_
 
-#include <array>
 #include <memory>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "guard/engine/engine.h"
@@ -34,7 +34,7 @@ struct CheckContext {
 };
 
 // Collects a check's findings: counts all, keeps the first kMostKept. One
-// finding per (kind, batch, head, query, key) however many probes see it.
+// finding per kind and place however many probes see it.
 class FindingSink {
  public:
   static constexpr std::int64_t kMostKept = 50;
@@ -44,7 +44,9 @@ class FindingSink {
   std::vector<Finding> take();
 
  private:
-  using Place = std::array<std::int64_t, 5>;
+  using Place =
+      std::tuple<FindingKind, std::int64_t, std::int64_t, std::int64_t,
+                 std::int64_t, std::string, std::int64_t>;
 
   std::vector<Finding> kept_;
   std::set<Place> seen_;
@@ -60,13 +62,6 @@ class Check {
 
   // Called after every executed call, whoever asked for it.
   virtual void judge(const Observation& seen, FindingSink& sink) = 0;
-
-  // May ask for more calls once everything planned has been judged; false
-  // when there is nothing to add. Called until false, at most four times.
-  virtual bool refine(Plan& plan) {
-    (void)plan;
-    return false;
-  }
 
   // Fills verdict (from the positive controls and sink.count()), note and
   // coverage.

@@ -29,9 +29,11 @@ std::vector<std::string_view> check_ids() {
 }
 
 void FindingSink::add(Finding finding) {
-  const Place place = {static_cast<std::int64_t>(finding.kind), finding.batch,
-                       finding.head, finding.query, finding.key};
-  if (!seen_.insert(place).second) return;
+  if (!seen_
+           .emplace(finding.kind, finding.batch, finding.head, finding.query,
+                    finding.key, finding.tensor, finding.element)
+           .second)
+    return;
   ++count_;
   if (static_cast<std::int64_t>(kept_.size()) < kMostKept)
     kept_.push_back(std::move(finding));

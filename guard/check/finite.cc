@@ -1,7 +1,7 @@
 // finite: finite inputs give finite outputs.
 #include "guard/check/check_table.h"
+#include "guard/check/control.h"
 #include "guard/check/rows.h"
-#include "guard/probe/random.h"
 
 namespace attnguard {
 namespace {
@@ -10,13 +10,10 @@ class Finite final : public Check {
  public:
   explicit Finite(const CheckContext& context) : context_(context) {}
 
-  void plan(Plan& plan) override {
-    const std::uint64_t seed = base_seed(context_.seed);
-    plan.request(std::make_shared<RandomScores>(context_.problem, seed),
-                 std::make_shared<RandomValues>(context_.problem, seed));
-  }
+  void plan(Plan& plan) override { control_.plan(plan, context_); }
 
   void judge(const Observation& seen, FindingSink& sink) override {
+    control_.judge(seen);
     const auto first_bad = [&](const RowKeys& row) {
       return first_not_finite(context_.problem.output_dtype(),
                               seen.output.at(row.batch, row.head, row.query),
@@ -26,7 +23,7 @@ class Finite final : public Check {
     rows_ += visit_rows_where(
         context_.problem,
         [&](const RowKeys& row, std::vector<double>&) {
-          return first_bad(row) >= 0;
+          return suspicious_if(first_bad(row) >= 0);
         },
         [&](const RowKeys& row) {
           const std::int64_t channel = first_bad(row);
@@ -39,8 +36,10 @@ class Finite final : public Check {
   }
 
   void finish(const FindingSink& sink, CheckResult& result) override {
-    conclude(sink, rows_ > 0, "no row was judged", result);
-    result.coverage = std::to_string(calls_) + " calls, every output element";
+    conclude(sink, rows_ > 0 && control_.fired(), ReactsToInputs::kMissing,
+             result);
+    result.coverage =
+        std::to_string(calls_) + " calls, every row with an allowed key";
   }
 
  private:
@@ -63,6 +62,7 @@ class Finite final : public Check {
   }
 
   CheckContext context_;
+  ReactsToInputs control_;
   std::int64_t rows_ = 0;
   std::int64_t calls_ = 0;
 };
@@ -93,8 +93,7 @@ What to look at in the kernel
   the denominator may be 0.
 )",
     .not_applicable = [](const CheckContext& context) -> std::string {
-      return has_row_with_keys(context.problem) ? ""
-                                                : "no row has an allowed key";
+      return no_row_with_keys(context.problem);
     },
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
       return std::make_unique<Finite>(context);

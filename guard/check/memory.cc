@@ -1,7 +1,7 @@
 // memory: the engine writes all of its output and nothing else.
 #include "guard/check/check_table.h"
+#include "guard/check/control.h"
 #include "guard/check/rows.h"
-#include "guard/probe/random.h"
 
 namespace attnguard {
 namespace {
@@ -30,22 +30,15 @@ class MemoryCheck final : public Check {
  public:
   explicit MemoryCheck(const CheckContext& context) : context_(context) {}
 
-  void plan(Plan& plan) override {
-    const std::uint64_t seed = base_seed(context_.seed);
-    plan.request(std::make_shared<RandomScores>(context_.problem, seed),
-                 std::make_shared<RandomValues>(context_.problem, seed));
-  }
+  void plan(Plan& plan) override { ReactsToInputs().plan(plan, context_); }
 
   void judge(const Observation& seen, FindingSink& sink) override {
     ++calls_;
     for (const MemoryFault& fault : seen.memory_faults) {
       Finding finding{.kind = FindingKind::kOverwrite,
                       .probe = seen.planned->scores->name()};
-      // Distinct places stay distinct findings.
-      finding.channel = fault.element;
-      finding.key = static_cast<std::int64_t>(fault.tensor);
-      finding.query = static_cast<std::int64_t>(fault.place);
-      finding.head = fault.element;
+      finding.tensor = tensor_role_name(fault.tensor);
+      finding.element = fault.element;
       finding.message = fault_message(fault);
       sink.add(std::move(finding));
     }

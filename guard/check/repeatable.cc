@@ -4,6 +4,7 @@
 
 #include "guard/check/check_table.h"
 #include "guard/check/compare.h"
+#include "guard/check/control.h"
 #include "guard/check/rows.h"
 #include "guard/probe/random.h"
 
@@ -18,12 +19,13 @@ class Repeatable final : public Check {
     const std::uint64_t seed = base_seed(context_.seed);
     const auto scores = std::make_shared<RandomScores>(context_.problem, seed);
     const auto values = std::make_shared<RandomValues>(context_.problem, seed);
-    first_ = plan.request(scores, values);
+    first_ = control_.plan(plan, context_);
     plan.keep_output(first_);
     second_ = plan.request(scores, values, 1);
   }
 
   void judge(const Observation& seen, FindingSink& sink) override {
+    control_.judge(seen);
     if (seen.call != second_.call) return;
     const ConstTensorView before = seen.kept(first_.call);
     const bool numeric = context_.tolerance.kind == Tolerance::Kind::kNumber;
@@ -48,12 +50,14 @@ class Repeatable final : public Check {
   }
 
   void finish(const FindingSink& sink, CheckResult& result) override {
-    conclude(sink, rows_ > 0, "no row was judged", result);
+    conclude(sink, rows_ > 0 && control_.fired(), ReactsToInputs::kMissing,
+             result);
     result.coverage = "2 calls, every row";
   }
 
  private:
   CheckContext context_;
+  ReactsToInputs control_;
   Ticket first_, second_;
   std::int64_t rows_ = 0;
 };
@@ -84,8 +88,7 @@ What to look at in the kernel
     .not_applicable = [](const CheckContext& context) -> std::string {
       if (!context.deterministic)
         return "the engine declares itself non-deterministic";
-      return has_row_with_keys(context.problem) ? ""
-                                                : "no row has an allowed key";
+      return no_row_with_keys(context.problem);
     },
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
       return std::make_unique<Repeatable>(context);

@@ -3,6 +3,7 @@
 
 #include "guard/check/check_table.h"
 #include "guard/check/compare.h"
+#include "guard/check/control.h"
 #include "guard/check/rows.h"
 #include "guard/probe/ones.h"
 #include "guard/probe/random.h"
@@ -15,6 +16,7 @@ class RowSum final : public Check {
   explicit RowSum(const CheckContext& context) : context_(context) {}
 
   void plan(Plan& plan) override {
+    control_.plan(plan, context_);
     const auto ones = std::make_shared<Ones>();
     plan.request(std::make_shared<RandomScores>(context_.problem,
                                                 base_seed(context_.seed)),
@@ -23,12 +25,14 @@ class RowSum final : public Check {
   }
 
   void judge(const Observation& seen, FindingSink& sink) override {
+    control_.judge(seen);
     for (const Ticket& ticket : tickets_)
       if (ticket.call == seen.call) judge_column(seen, ticket, sink);
   }
 
   void finish(const FindingSink& sink, CheckResult& result) override {
-    conclude(sink, rows_ > 0, "no row was judged", result);
+    conclude(sink, rows_ > 0 && control_.fired(), ReactsToInputs::kMissing,
+             result);
     result.coverage = std::to_string(calls_) + " calls (";
     for (const std::string& name : names_)
       result.coverage += (name == *names_.begin() ? "" : ", ") + name;
@@ -50,7 +54,7 @@ class RowSum final : public Check {
         context_.problem,
         [&](const RowKeys& row, std::vector<double>&) {
           const double bound = bound_for(row.allowed.count());
-          return !(std::abs(sum_of(row) - 1) <= bound);
+          return suspicious_if(!(std::abs(sum_of(row) - 1) <= bound));
         },
         [&](const RowKeys& row) {
           report(seen, row, sum_of(row), bound_for(row.allowed.count()), sink);
@@ -85,6 +89,7 @@ class RowSum final : public Check {
   }
 
   CheckContext context_;
+  ReactsToInputs control_;
   std::vector<Ticket> tickets_;
   std::set<std::string> names_;
   std::int64_t rows_ = 0;
@@ -125,8 +130,7 @@ Tolerance
   about 2e-5 in fp32 at n = 4096.
 )",
     .not_applicable = [](const CheckContext& context) -> std::string {
-      return has_row_with_keys(context.problem) ? ""
-                                                : "no row has an allowed key";
+      return no_row_with_keys(context.problem);
     },
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
       return std::make_unique<RowSum>(context);

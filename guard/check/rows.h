@@ -39,14 +39,24 @@ struct RowKeys {
   const KeyRanges& allowed;
 };
 
+// What a quick look at a row says.
+enum class Look {
+  kUnjudged,  // The probe cannot tell right from wrong in this row.
+  kFine,
+  kSuspicious,  // Look closer, one row after the other.
+};
+
+inline Look suspicious_if(bool wrong) {
+  return wrong ? Look::kSuspicious : Look::kFine;
+}
+
 // Calls visit(row) for those rows with an allowed key for which
-// suspicious(row, scratch) is true, in the order of for_each_row, and returns
-// how many rows there were to look at. `suspicious` runs in parallel and must
-// only read; `scratch` is a buffer of its thread. So the usual case, in which
-// nothing is wrong, uses every thread, and what is found does not depend on
-// their number.
-template <typename Suspicious, typename Visit>
-std::int64_t visit_rows_where(const Problem& problem, Suspicious suspicious,
+// look(row, scratch) is kSuspicious, in the order of for_each_row, and returns
+// how many rows were judged. `look` runs in parallel and must only read;
+// `scratch` is a buffer of its thread. So the usual case, in which nothing is
+// wrong, uses every thread, and what is found does not depend on their number.
+template <typename LookAt, typename Visit>
+std::int64_t visit_rows_where(const Problem& problem, LookAt look,
                               Visit visit) {
   const std::int64_t len_q = problem.max_len_q();
   const std::int64_t places = problem.batch * len_q;
@@ -63,10 +73,12 @@ std::int64_t visit_rows_where(const Problem& problem, Suspicious suspicious,
       if (i >= problem.len_q(b)) continue;
       problem.mask.allowed(problem.row(b, i), allowed);
       if (allowed.empty()) continue;
-      rows += problem.num_heads;
-      for (std::int64_t h = 0; h < problem.num_heads; ++h)
-        if (suspicious(RowKeys{b, h, i, allowed}, scratch))
+      for (std::int64_t h = 0; h < problem.num_heads; ++h) {
+        const Look seen = look(RowKeys{b, h, i, allowed}, scratch);
+        if (seen != Look::kUnjudged) ++rows;
+        if (seen == Look::kSuspicious)
           marked[static_cast<std::size_t>(place)] = 1;
+      }
     }
   }
   KeyRanges allowed;
@@ -77,7 +89,7 @@ std::int64_t visit_rows_where(const Problem& problem, Suspicious suspicious,
     problem.mask.allowed(problem.row(b, i), allowed);
     for (std::int64_t h = 0; h < problem.num_heads; ++h) {
       const RowKeys row{b, h, i, allowed};
-      if (suspicious(row, scratch)) visit(row);
+      if (look(row, scratch) == Look::kSuspicious) visit(row);
     }
   }
   return rows;
@@ -91,6 +103,11 @@ inline bool has_row_with_keys(const Problem& problem) {
       if (!allowed.empty()) return true;
     }
   return false;
+}
+
+// Why a property of rows says nothing about the problem, or empty.
+inline std::string no_row_with_keys(const Problem& problem) {
+  return has_row_with_keys(problem) ? "" : "no row has an allowed key";
 }
 
 // "batch 1, head 3, query 17"

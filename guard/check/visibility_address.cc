@@ -62,7 +62,7 @@ class AddressProbe final : public VisibilityProbe {
             residue += difference - difference;  // NaN stays NaN
             worst = std::max(worst, std::abs(difference));
           }
-          return residue != 0 || worst > tolerance;
+          return suspicious_if(residue != 0 || worst > tolerance);
         },
         [&](const RowKeys& row) {
           const std::int64_t key = load(seen, row, rows);
@@ -156,11 +156,6 @@ class AddressProbe final : public VisibilityProbe {
   WantedKey wanted_;
   Ticket ticket_;
 };
-
-// One column is left for the row sum where there is more than one.
-std::int64_t code_columns(const Problem& problem) {
-  return std::max<std::int64_t>(problem.head_dim_v - 1, 1);
-}
 
 std::shared_ptr<const AddressCode> make_code(const CheckContext& context,
                                              std::string_view probe,

@@ -25,6 +25,12 @@ class VisibilityProbe {
   std::int64_t rows_judged_ = 0;
 };
 
+// Columns of a probe's values: one is left for the row sum where there is
+// more than one.
+inline std::int64_t code_columns(const Problem& problem) {
+  return problem.head_dim_v > 1 ? problem.head_dim_v - 1 : 1;
+}
+
 using VisibilityProbePtr = std::unique_ptr<VisibilityProbe>;
 
 // Each returns nullptr when the probe cannot work on this problem and engine,

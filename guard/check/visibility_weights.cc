@@ -12,11 +12,6 @@
 namespace attnguard {
 namespace {
 
-// One column is left for the row sum where there is more than one.
-std::int64_t free_columns(const Problem& problem) {
-  return std::max<std::int64_t>(problem.head_dim_v - 1, 1);
-}
-
 class CensusProbe final : public VisibilityProbe {
  public:
   explicit CensusProbe(const CheckContext& context)
@@ -24,7 +19,7 @@ class CensusProbe final : public VisibilityProbe {
         seed_(base_seed(context.seed)),
         code_(std::make_shared<CensusCode>(
             context.problem,
-            std::min(free_columns(context.problem), CensusCode::kMostColumns),
+            std::min(code_columns(context.problem), CensusCode::kMostColumns),
             seed_)) {}
 
   std::string name() const override { return "census"; }
@@ -40,7 +35,9 @@ class CensusProbe final : public VisibilityProbe {
     const std::int64_t rows = visit_rows_where(
         context_.problem,
         [&](const RowKeys& row, std::vector<double>& scratch) {
-          return judge_row(seen, row, scratch).wrong;
+          const Judgement judgement = judge_row(seen, row, scratch);
+          return judgement.judged ? suspicious_if(judgement.wrong)
+                                  : Look::kUnjudged;
         },
         [&](const RowKeys& row) {
           const Judgement judgement = judge_row(seen, row, mean);
@@ -53,6 +50,7 @@ class CensusProbe final : public VisibilityProbe {
 
  private:
   struct Judgement {
+    bool judged = false;  // Some column could tell a key from none.
     bool wrong = false;
     double worst = 0;  // Largest excess over the declared sum, in keys.
     double bound = 0;  // Of that column.
@@ -76,10 +74,12 @@ class CensusProbe final : public VisibilityProbe {
       const double bound = error.at(sum[c]);
       const double excess = mean[c] * count - sum[c];
       // Where rounding could hide or fake a key the column says nothing.
-      if (bound > 0.4 || std::abs(excess) <= bound) continue;
+      if (bound > 0.4) continue;
+      judgement.judged = true;
+      if (std::abs(excess) <= bound) continue;
       if (judgement.wrong && std::abs(excess) <= std::abs(judgement.worst))
         continue;
-      judgement = {true, excess, bound};
+      judgement = {true, true, excess, bound};
     }
     return judgement;
   }
@@ -156,7 +156,7 @@ bool rows_begin_late(const Problem& problem) {
 class StepProbe final : public VisibilityProbe {
  public:
   explicit StepProbe(const CheckContext& context) : context_(context) {
-    const std::int64_t columns = free_columns(context.problem);
+    const std::int64_t columns = code_columns(context.problem);
     const std::int64_t down =
         rows_begin_late(context.problem) ? columns / 2 : 0;
     values_ = std::make_shared<StepValues>(context.problem, columns, down,
@@ -177,7 +177,8 @@ class StepProbe final : public VisibilityProbe {
     rows_judged_ += visit_rows_where(
         context_.problem,
         [&](const RowKeys& row, std::vector<double>& scratch) {
-          return leaking_column(seen, row, scratch) >= 0;
+          if (!shields_some_column(row)) return Look::kUnjudged;
+          return suspicious_if(leaking_column(seen, row, scratch) >= 0);
         },
         [&](const RowKeys& row) {
           const std::int64_t c = leaking_column(seen, row, output);
@@ -193,6 +194,20 @@ class StepProbe final : public VisibilityProbe {
                               column);
   }
 
+  // True when the row sees no key that counts in column c.
+  bool shielded(const RowKeys& row, std::int64_t c) const {
+    const std::int64_t cut = cut_of(row, c);
+    return values_->direction(c) == StepValues::Direction::kUp
+               ? row.allowed.last() < cut
+               : row.allowed.first() > cut;
+  }
+
+  bool shields_some_column(const RowKeys& row) const {
+    for (std::int64_t c = 0; c < values_->columns(); ++c)
+      if (shielded(row, c)) return true;
+    return false;
+  }
+
   // The first column that must be exactly 0 in this row and is not, or -1.
   std::int64_t leaking_column(const Observation& seen, const RowKeys& row,
                               std::vector<double>& output) const {
@@ -200,14 +215,9 @@ class StepProbe final : public VisibilityProbe {
     output.resize(static_cast<std::size_t>(columns));
     seen.output.load_row(row.batch, row.head, row.query, ticket_.first_column,
                          columns, output.data());
-    const std::int64_t first = row.allowed.first();
-    const std::int64_t last = row.allowed.last();
-    for (std::int64_t c = 0; c < columns; ++c) {
-      if (output[static_cast<std::size_t>(c)] == 0) continue;
-      const std::int64_t cut = cut_of(row, c);
-      const bool up = values_->direction(c) == StepValues::Direction::kUp;
-      if (up ? last < cut : first > cut) return c;
-    }
+    for (std::int64_t c = 0; c < columns; ++c)
+      if (output[static_cast<std::size_t>(c)] != 0 && shielded(row, c))
+        return c;
     return -1;
   }
 
@@ -240,9 +250,10 @@ class OneHotProbe final : public VisibilityProbe {
   std::string name() const override { return "one-hot"; }
 
   void plan(Plan& plan) override {
-    // Flat scores: no allowed key's weight is lost to a narrow dtype.
-    const auto scores = std::make_shared<RandomScores>(
-        context_.problem, base_seed(context_.seed), 0.25, "random-flat");
+    // Equal scores: every allowed key's weight is 1 / n, which no dtype loses
+    // at the lengths that fit.
+    const auto scores = std::make_shared<CensusScores>(
+        context_.problem, base_seed(context_.seed));
     const std::int64_t width = context_.problem.head_dim_v;
     for (std::int64_t key = 0; key < context_.problem.max_len_kv();
          key += width) {

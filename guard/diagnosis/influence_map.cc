@@ -1,6 +1,7 @@
 #include "guard/diagnosis/influence_map.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 
@@ -10,6 +11,9 @@
 
 namespace attnguard {
 namespace {
+
+// A map is an explanation, not a check: a slow engine goes without.
+constexpr std::chrono::seconds kTimeLimit{10};
 
 // The first of `count` consecutive indices below `length` that include
 // `wanted`.
@@ -43,6 +47,9 @@ std::optional<InfluenceMap> draw_influence_map(
     const Engine& engine, const Problem& problem, std::uint64_t seed,
     std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key,
     std::int64_t most_tokens) {
+  // Noise would look like leaks.
+  if (!engine.capabilities.deterministic) return std::nullopt;
+  const auto start = std::chrono::steady_clock::now();
   InfluenceMap map;
   map.problem = problem.text();
   map.batch = batch;
@@ -73,6 +80,8 @@ std::optional<InfluenceMap> draw_influence_map(
   for (std::int64_t call = 0; call <= columns; ++call) {
     Observation seen;
     if (!executor.run(plan, static_cast<int>(call), seen).ok())
+      return std::nullopt;
+    if (std::chrono::steady_clock::now() - start > kTimeLimit)
       return std::nullopt;
     if (call == 0) continue;
     const std::int64_t token = map.first_column + call - 1;

@@ -15,7 +15,8 @@ namespace attnguard {
 // (batch, head) bit for bit with the unperturbed call. At most `most_tokens`
 // rows and columns, placed so that the row `query` and the key `key` are
 // inside (-1: from the start). Costs one engine call per column and one more.
-// nullopt when the engine fails.
+// nullopt when the engine fails, takes more than 10 s for it, or declares
+// itself non-deterministic.
 std::optional<InfluenceMap> draw_influence_map(
     const Engine& engine, const Problem& problem, std::uint64_t seed,
     std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key,

@@ -39,8 +39,16 @@ struct Numerics {
   Dtype score = Dtype::kFp32;        // Scores are held in this type.
   Dtype probability = Dtype::kFp32;  // Softmax weights, before the product.
   Dtype accumulator = Dtype::kFp32;  // Sums over keys and channels.
+  double max_input = 0;              // Larger |q|, |k|, |v| overflow inside the
+                                     // engine; 0: only the dtype's own limit.
   double key_error = 0;    // Relative error of a stored key within its block
   double value_error = 0;  // (0: stored exactly; block-quantised: > 0).
+
+  // The largest input that reaches the kernel unharmed.
+  double largest_input(Dtype dtype) const {
+    const double own = dtype_info(dtype).max_finite;
+    return max_input > 0 && max_input < own ? max_input : own;
+  }
 };
 
 // fp64 problems compute in fp64, all others in fp32 with weights in fp32.

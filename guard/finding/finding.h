@@ -44,7 +44,9 @@ struct Finding {
   std::int64_t key = -1;    // kv_index; for `future-influence` the first
                             // perturbed one
   std::int64_t channel = -1;
-  double observed = 0;  // May be NaN or Inf.
+  std::string tensor;        // For memory: "output"; otherwise empty.
+  std::int64_t element = 0;  // Offset from the tensor's start; < 0: before.
+  double observed = 0;       // May be NaN or Inf.
   double expected = 0;
   double bound = 0;     // Largest |observed - expected| that would pass.
   std::string message;  // One sentence; names everything in words.
@@ -56,7 +58,7 @@ struct CheckResult {
   bool warning_only = false;  // Policy severity: findings do not fail the run.
   std::string note;  // Why not applicable or inconclusive, or what was done.
   std::string coverage;           // "4 calls, every row and key"
-  std::vector<Finding> findings;  // The first few, in (b, h, q) order.
+  std::vector<Finding> findings;  // The first found, by place.
   std::int64_t num_findings = 0;  // All of them.
 };
 

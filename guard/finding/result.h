@@ -36,7 +36,8 @@ struct ProblemResult {
   double engine_seconds = 0;  // Inside the engine.
   double guard_seconds = 0;   // Everything else.
   std::vector<CheckResult> checks;
-  std::string smallest_failing;  // Problem line, empty when none was found.
+  std::string smallest_failing;  // Problem line of a violation; the
+                                 // problem itself when nothing smaller fails.
   std::optional<InfluenceMap> map;
   std::string replay;  // The command that reproduces the finding.
 };

@@ -37,6 +37,7 @@ const CheckSettings& Settings::check(const std::string& id) const {
 Settings Policy::resolve(std::string_view engine_name) const {
   Settings settings;
   settings.seed = seed;
+  if (name != Policy().name) settings.policy_file = name;
   for (const SettingsPatch& patch : patches) {
     if (!glob_match(patch.engine_glob, engine_name)) continue;
     if (patch.coverage) settings.coverage = *patch.coverage;

@@ -54,6 +54,7 @@ struct CheckSettings {
 };
 
 struct Settings {
+  std::string policy_file;  // What replays name; empty: the built-in policy.
   std::uint64_t seed = 1;
   Coverage coverage = Coverage::kEdges;
   std::map<std::string, CheckSettings> checks;  // absent: all defaults

@@ -46,13 +46,18 @@ std::shared_ptr<const LadderScores> LadderScores::make(const Problem& problem,
   }
   // The smallest power of two that makes one step at least `gap` nats.
   const double unit = std::exp2(std::ceil(std::log2(gap / problem.scale())));
-  const double largest = dtype_info(problem.dtype).max_finite;
+  const double largest = numerics.largest_input(problem.dtype);
   const double top = std::pow(static_cast<double>(kBase),
                               static_cast<double>(ladder->digits_ - 1));
   ladder->query_unit_ = unit;
   while (ladder->query_unit_ * top > largest / 2) {
     ladder->query_unit_ /= 2;
     ladder->key_unit_ *= 2;
+  }
+  // fp16 holds powers of two exactly down to 2^-24, normal down to 2^-14.
+  if (ladder->query_unit_ < 0x1p-14) {
+    why_not = "softmax_scale is too large for a step that the dtype holds";
+    return nullptr;
   }
   const double step = unit * problem.scale();
   const double range = step * static_cast<double>(ladder->len_kv_);

@@ -31,8 +31,8 @@ std::shared_ptr<const NeedleScores> NeedleScores::make(const Problem& problem,
   const double largest_score = needle->query_amplitude_ * problem.scale() *
                                static_cast<double>(problem.head_dim_qk);
   const double rounding = 4 * unit_roundoff(numerics.score) * largest_score;
-  if (needle->query_amplitude_ > dtype_info(problem.dtype).max_finite / 2 ||
-      rounding > gap / 8) {
+  if (needle->query_amplitude_ > numerics.largest_input(problem.dtype) / 2 ||
+      needle->query_amplitude_ < 0x1p-14 || rounding > gap / 8) {
     why_not = "scores do not fit " + std::string(dtype_name(numerics.score)) +
               " scores";
     return nullptr;

@@ -13,75 +13,100 @@ namespace {
 // Largest |x| of near_normal, squared: the worst product of two elements.
 constexpr double kWorstProduct = 2.45 * 2.45;
 
-// True when some row of the entry does not see some key at or after the cut:
-// perturbing keys there leaves rows that must hold.
-bool some_row_holds(const Problem& problem, std::int64_t b, std::int64_t cut) {
+// Random cuts beside the edges.
+constexpr int kRandomCuts = 2;
+
+// The cuts of one sequence of `length` places that leave something on both
+// sides, when the earliest row ends with place `first_last`: the first such
+// cut, the last, tile edges, then random ones. Empty when there is none.
+std::vector<std::int64_t> useful_cuts(std::int64_t first_last,
+                                      std::int64_t length, std::uint64_t seed) {
+  std::vector<std::int64_t> cuts;
+  const auto add = [&](std::int64_t cut) {
+    if (cut > first_last && cut < length &&
+        std::find(cuts.begin(), cuts.end(), cut) == cuts.end())
+      cuts.push_back(cut);
+  };
+  add(first_last + 1);
+  add(length - 1);
+  for (std::int64_t cut : edge_cuts(length)) add(cut);
+  for (int n = 0; n < kRandomCuts && first_last + 1 < length; ++n)
+    add(first_last + 1 +
+        uniform_below(derive_seed(seed, static_cast<std::uint64_t>(n)),
+                      length - first_last - 1));
+  return cuts;
+}
+
+// The smallest last key of any row: keys after it are hidden from some row.
+// The entry's seq_len_kv when no row has a key.
+std::int64_t first_last_key(const Problem& problem, std::int64_t b) {
+  std::int64_t smallest = problem.len_kv(b);
   KeyRanges allowed;
   for (std::int64_t i = 0; i < problem.len_q(b); ++i) {
     problem.mask.allowed(problem.row(b, i), allowed);
-    if (!allowed.empty() && allowed.last() < cut) return true;
+    if (!allowed.empty()) smallest = std::min(smallest, allowed.last());
   }
-  return false;
+  return smallest;
 }
 
-std::int64_t most_edges(const Problem& problem) {
-  std::int64_t most = 1;
-  for (std::int64_t b = 0; b < problem.batch; ++b)
-    most = std::max<std::int64_t>(
-        most, static_cast<std::int64_t>(edge_cuts(problem.len_kv(b)).size()));
-  return most;
+struct EntryCuts {
+  std::vector<std::int64_t> keys;     // Empty: every row sees the last key.
+  std::vector<std::int64_t> queries;  // Used where there are no key cuts.
+};
+
+EntryCuts entry_cuts(const Problem& problem, std::int64_t b,
+                     std::uint64_t seed) {
+  return {useful_cuts(first_last_key(problem, b), problem.len_kv(b), seed),
+          useful_cuts(0, problem.len_q(b), mix_bits(seed))};
 }
 
-// The cut of one slot in one round: the edges in rotation, then random ones.
-std::int64_t pick_cut(const std::vector<std::int64_t>& edges,
-                      std::int64_t length, std::int64_t turn,
-                      std::uint64_t bits) {
-  if (length < 2) return length;
-  const auto count = static_cast<std::int64_t>(edges.size());
-  if (turn < count) return edges[static_cast<std::size_t>(turn)];
-  return 1 + uniform_below(bits, length - 1);
+std::int64_t most_cuts(const Problem& problem, std::uint64_t seed) {
+  std::size_t most = 1;
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    const EntryCuts cuts = entry_cuts(problem, b, seed);
+    most = std::max({most, cuts.keys.size(), cuts.queries.size()});
+  }
+  return static_cast<std::int64_t>(most);
 }
 
 }  // namespace
 
-std::int64_t CutAssignment::rounds_for_all_cuts(const Problem& problem) {
-  return most_edges(problem);
+std::int64_t CutAssignment::rounds_for_all_cuts(const Problem& problem,
+                                                std::uint64_t seed) {
+  return most_cuts(problem, seed);
 }
 
-std::int64_t CutAssignment::rounds_for_each_cut(const Problem& problem) {
+std::int64_t CutAssignment::rounds_for_each_cut(const Problem& problem,
+                                                std::uint64_t seed) {
   const std::int64_t slots = problem.batch * problem.num_kv_heads;
-  return (most_edges(problem) + slots - 1) / slots;
+  return (most_cuts(problem, seed) + slots - 1) / slots;
 }
 
 CutAssignment::CutAssignment(const Problem& problem, std::int64_t round,
                              std::uint64_t seed)
     : problem_(problem), max_len_q_(problem.max_len_q()) {
   const std::int64_t slots = problem.batch * problem.num_kv_heads;
-  const std::int64_t cycle = most_edges(problem);
+  const std::int64_t cycle = most_cuts(problem, seed);
   const std::int64_t period = cycle / std::gcd(cycle, slots);
   query_perturbed_.assign(static_cast<std::size_t>(slots * max_len_q_), 0);
   for (std::int64_t b = 0; b < problem.batch; ++b) {
-    const std::int64_t len_kv = problem.len_kv(b);
-    const std::int64_t len_q = problem.len_q(b);
-    const auto edges = edge_cuts(len_kv);
-    const auto query_edges = edge_cuts(len_q);
+    const EntryCuts cuts = entry_cuts(problem, b, seed);
     for (std::int64_t g = 0; g < problem.num_kv_heads; ++g) {
       const std::int64_t slot = b * problem.num_kv_heads + g;
       // Rounds walk through the cycle slots at a time; once a slot would meet
       // its first cut again, the walk shifts by one.
-      const std::int64_t turn = (slot + round * slots + round / period) % cycle;
-      const std::uint64_t bits = derive_seed(
-          derive_seed(seed, 0x637574 + static_cast<std::uint64_t>(round)),
-          static_cast<std::uint64_t>(slot));
-      std::int64_t cut = pick_cut(edges, len_kv, turn, bits);
-      const bool keys = some_row_holds(problem, b, cut);
-      if (!keys) cut = len_kv;
-      key_cuts_.push_back(cut);
-      // Where every row sees the perturbed keys, later queries alone are
-      // perturbed: no row may depend on another row's query.
+      const auto turn = static_cast<std::size_t>(
+          (slot + round * slots + round / period) % cycle);
+      const bool keys = !cuts.keys.empty();
+      key_cuts_.push_back(keys ? cuts.keys[turn % cuts.keys.size()]
+                               : problem.len_kv(b));
+      // Where every row sees every key, later queries alone are perturbed: no
+      // row may depend on another row's query.
       const std::int64_t query_cut =
-          keys ? len_q : pick_cut(query_edges, len_q, turn, mix_bits(bits));
-      for (std::int64_t i = 0; i < len_q; ++i)
+          keys || cuts.queries.empty()
+              ? problem.len_q(b)
+              : cuts.queries[turn % cuts.queries.size()];
+      for (std::int64_t i = 0; i < problem.len_q(b); ++i)
         query_perturbed_[static_cast<std::size_t>(slot * max_len_q_ + i)] =
             i >= query_cut || (keys && sees_perturbed_key(b, g, i));
     }
@@ -120,11 +145,14 @@ bool CutAssignment::query_perturbed(std::int64_t batch, std::int64_t head,
 double extreme_amplitude(const Problem& problem, const Numerics& numerics) {
   const double limit =
       std::min(dtype_info(numerics.score).max_finite / 4, 1e30);
+  const double largest_input = numerics.largest_input(problem.dtype) / 4;
   double amplitude = 64;
   const double worst = kWorstProduct *
                        static_cast<double>(problem.head_dim_qk) *
                        std::max(problem.scale(), 1.0);
-  while (amplitude > 1 && amplitude * amplitude * worst > limit) amplitude /= 2;
+  while (amplitude > 1 && (amplitude * amplitude * worst > limit ||
+                           amplitude * 2.45 > largest_input))
+    amplitude /= 2;
   return amplitude;
 }
 

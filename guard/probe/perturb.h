@@ -23,9 +23,11 @@ class CutAssignment {
   CutAssignment(const Problem& problem, std::int64_t round, std::uint64_t seed);
 
   // Rounds after which every slot has met every class of cut.
-  static std::int64_t rounds_for_all_cuts(const Problem& problem);
+  static std::int64_t rounds_for_all_cuts(const Problem& problem,
+                                          std::uint64_t seed);
   // Rounds after which every class of cut was tried in some slot.
-  static std::int64_t rounds_for_each_cut(const Problem& problem);
+  static std::int64_t rounds_for_each_cut(const Problem& problem,
+                                          std::uint64_t seed);
 
   // Keys at or after this position are perturbed; the entry's seq_len_kv
   // when every row sees every key and only queries can be perturbed.

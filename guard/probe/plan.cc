@@ -42,7 +42,7 @@ Ticket Plan::request(const ScorePatternPtr& scores,
     if (room < 0 && call.used_columns + values->columns() <= head_dim_v_)
       room = i;
   }
-  if (room < 0 || room < executed_) {
+  if (room < 0) {
     room = static_cast<int>(calls_.size());
     calls_.push_back({.scores = scores, .blocks = {}, .repeat = repeat});
   }
@@ -55,8 +55,7 @@ std::vector<Ticket> Plan::request_in_every_call(const ValuePatternPtr& values) {
     PlannedCall& call = calls_[static_cast<std::size_t>(i)];
     if (const ValueBlock* block = find_block(call, values->name()))
       tickets.push_back({i, block->first_column});
-    else if (i >= executed_ &&
-             call.used_columns + values->columns() <= head_dim_v_)
+    else if (call.used_columns + values->columns() <= head_dim_v_)
       tickets.push_back(append_block(call, i, values));
   }
   return tickets;

@@ -55,12 +55,8 @@ class Plan {
 
   const std::vector<PlannedCall>& calls() const { return calls_; }
 
-  // Calls before this index have run: nothing is added to them any more.
-  void mark_executed(int count) { executed_ = count; }
-
  private:
   std::int64_t head_dim_v_;
-  int executed_ = 0;
   std::vector<PlannedCall> calls_;
 };
 

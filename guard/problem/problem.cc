@@ -5,12 +5,18 @@
 #include <cmath>
 #include <numeric>
 
+#include "guard/base/text.h"
+
 namespace attnguard {
 namespace {
 
 // Tensors above this many elements are refused: sizes stay far from overflow
 // and a typing error does not take the machine down.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 36;
+
+// Beyond these no kernel's scores are of any use.
+constexpr double kLeastScale = 1e-12;
+constexpr double kMostScale = 1e12;
 
 // The axis order of each layout, slowest first, as indices into Shape4.
 constexpr std::array<std::array<int, 4>, 3> kAxisOrder = {{
@@ -93,10 +99,11 @@ Status validate_strides(const Problem& problem, TensorRole role) {
   const std::string name = std::string(tensor_role_name(role));
   const Shape4 shape = problem.shape(role);
   double elements = 1;
-  for (std::int64_t size : shape) elements *= static_cast<double>(size);
+  // An empty axis does not make up for the others: strides span them all.
+  for (std::int64_t size : shape)
+    elements *= static_cast<double>(std::max<std::int64_t>(size, 1));
   if (elements > static_cast<double>(kMostElements))
-    return invalid_argument(name + " would hold " +
-                            std::to_string(static_cast<long long>(elements)) +
+    return invalid_argument(name + " would hold " + format_double(elements) +
                             " elements; the limit is 2^36");
   if (!override_of(problem, role)) return ok_status();
   const Shape4& strides = *override_of(problem, role);
@@ -185,9 +192,10 @@ Status Problem::validate() const {
   if (Status status = validate_lengths(*this, "seq_len_kv", seq_len_kv);
       !status.ok())
     return status;
-  if (softmax_scale && !(std::isfinite(*softmax_scale) && *softmax_scale > 0))
+  if (softmax_scale &&
+      !(*softmax_scale >= kLeastScale && *softmax_scale <= kMostScale))
     return invalid_argument(
-        "softmax_scale must be a finite number greater than 0");
+        "softmax_scale must be a number from 1e-12 to 1e12");
   for (TensorRole role : {TensorRole::kQuery, TensorRole::kKey,
                           TensorRole::kValue, TensorRole::kOutput})
     if (Status status = validate_strides(*this, role); !status.ok())

@@ -109,9 +109,9 @@ struct Problem {
 
   // Parses text() or a hand-written line: `name=value` pieces separated by
   // blanks, in any order, each at most once. Shorthands: seq_len sets both
-  // lengths, head_dim both dims; num_kv_heads defaults to num_heads. The
-  // result is validated.
-  static Result<Problem> parse(std::string_view line);
+  // lengths, head_dim both dims, each instead of its parts; num_kv_heads
+  // defaults to num_heads. The result is validated.
+  static Result<Problem> parse(std::string_view text);
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };

@@ -184,8 +184,17 @@ constexpr std::array<ProblemField, 18> kFields = {{
      [](const Problem& p) { return strides_text(p.output_strides); }},
 }};
 
+// True when `name` is a shorthand that sets `field`: seq_len and seq_len_q.
+bool is_part_of(std::string_view field, std::string_view name) {
+  return field.size() > name.size() && field.substr(0, name.size()) == name &&
+         field[name.size()] == '_' && find_problem_field(name) != nullptr &&
+         find_problem_field(name)->get == nullptr;
+}
+
 // Blanks separate fields, except inside the parentheses of a mask.
-std::vector<std::string_view> fields_of(std::string_view line) {
+std::vector<std::string_view> fields_of(std::string& line) {
+  for (char& c : line)
+    if (c == '\t' || c == '\n' || c == '\r') c = ' ';
   std::vector<std::string_view> pieces;
   for (std::string_view piece : split(line, ' '))
     if (!piece.empty()) pieces.push_back(piece);
@@ -214,7 +223,8 @@ std::string Problem::text() const {
   return line;
 }
 
-Result<Problem> Problem::parse(std::string_view line) {
+Result<Problem> Problem::parse(std::string_view text) {
+  std::string line(text);
   Problem problem;
   std::vector<std::string_view> seen;
   std::vector<std::string_view> names;
@@ -232,6 +242,11 @@ Result<Problem> Problem::parse(std::string_view line) {
     if (std::find(seen.begin(), seen.end(), name) != seen.end())
       return invalid_argument("problem: field '" + std::string(name) +
                               "' is given twice");
+    for (std::string_view other : seen)
+      if (is_part_of(other, name) || is_part_of(name, other))
+        return invalid_argument("problem: '" + std::string(other) + "' and '" +
+                                std::string(name) +
+                                "' set the same field; keep one");
     seen.push_back(name);
     if (Status status = field->set(problem, piece.substr(equals + 1));
         !status.ok())

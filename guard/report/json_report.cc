@@ -56,6 +56,8 @@ Json finding_json(const Finding& finding) {
           {"query", index(finding.query)},
           {"key", index(finding.key)},
           {"channel", index(finding.channel)},
+          {"tensor", finding.tensor.empty() ? Json() : Json(finding.tensor)},
+          {"element", finding.tensor.empty() ? Json() : Json(finding.element)},
           {"observed", number(finding.observed)},
           {"expected", number(finding.expected)},
           {"bound", number(finding.bound)},

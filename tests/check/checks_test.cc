@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "guard/base/rng.h"
 #include "guard/check/check_table.h"
 #include "tests/support/engines.h"
 
@@ -187,6 +188,130 @@ TEST(Checks, IdsAreTheFileStemsInKebabCaseAndExplainThemselves) {
     EXPECT_FALSE(info->cost.empty());
   }
   EXPECT_EQ(find_check("row_sum"), nullptr);
+}
+
+// A single head and few cuts: each of these once slipped through.
+TEST(FutureInfluence, SeesALeakWhereTheEarlyKeysAreVisibleToEveryRow) {
+  for (const char* line :
+       {"num_heads=1 seq_len_q=16 seq_len_kv=300 mask=causal_bottom_right",
+        "num_heads=1 seq_len_q=32 seq_len_kv=512 mask=causal_bottom_right"})
+    for (const char* engine : {"no_mask", "causal_off_by_one"}) {
+      const ProblemResult result =
+          run_problem(builtin(engine), line, {"future-influence"});
+      EXPECT_EQ(result.verdict, Verdict::kViolation) << engine << "\n"
+                                                     << findings_text(result);
+    }
+}
+
+TEST(FutureInfluence, IsInconclusiveWhenOneHeadIgnoresItsInputs) {
+  Engine engine = builtin("textbook");
+  const AttentionCallback textbook = engine.run;
+  engine.run = [textbook](const AttentionCall& call) {
+    const Status status = textbook(call);
+    const Problem& p = *call.problem;
+    const std::vector<double> row(static_cast<std::size_t>(p.head_dim_v), 1.0);
+    for (std::int64_t i = 0; i < p.len_q(0); ++i)
+      call.output.store_row(0, 1, i, 0, p.head_dim_v, row.data());
+    return status;
+  };
+  const ProblemResult result =
+      run_problem(engine, "num_heads=3 seq_len=20 mask=causal_top_left",
+                  {"future-influence"});
+  EXPECT_EQ(result.verdict, Verdict::kInconclusive) << findings_text(result);
+}
+
+TEST(FutureInfluence, IsInconclusiveOnAnEngineThatIsAllNoise) {
+  Engine noise{
+      .name = "test:noise", .run = [](const AttentionCall& call) {
+        static std::uint64_t counter = 0;
+        const Problem& p = *call.problem;
+        std::vector<double> row(static_cast<std::size_t>(p.head_dim_v));
+        for (std::int64_t i = 0; i < p.len_q(0); ++i) {
+          for (double& x : row) x = near_normal(mix_bits(counter++));
+          call.output.store_row(0, 0, i, 0, p.head_dim_v, row.data());
+        }
+        return ok_status();
+      }};
+  noise.capabilities.deterministic = false;
+  const ProblemResult result = run_problem(
+      noise, "seq_len=20 mask=causal_top_left", {"future-influence"});
+  EXPECT_EQ(result.verdict, Verdict::kInconclusive) << findings_text(result);
+  EXPECT_THAT(result.checks.front().note, HasSubstr("too much noise"));
+}
+
+TEST(Checks, AnOutputOfOnesIsNoEvidence) {
+  Engine ones{.name = "test:ones", .run = [](const AttentionCall& call) {
+                const Problem& p = *call.problem;
+                const std::vector<double> row(
+                    static_cast<std::size_t>(p.head_dim_v), 1.0);
+                for (std::int64_t i = 0; i < p.len_q(0); ++i)
+                  call.output.store_row(0, 0, i, 0, p.head_dim_v, row.data());
+                return ok_status();
+              }};
+  for (const char* check : {"row-sum", "finite", "repeatable"}) {
+    const ProblemResult result =
+        run_problem(ones, "seq_len=20 mask=causal_top_left", {check});
+    EXPECT_EQ(result.verdict, Verdict::kInconclusive) << check;
+  }
+}
+
+TEST(Reference, SamplesOnlyRowsThatExist) {
+  const ProblemResult result = run_problem(
+      builtin("tiled"),
+      "batch=2 num_heads=1 seq_len_q=0,512 seq_len_kv=1024 mask=full",
+      {"reference"});
+  EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
+  EXPECT_THAT(result.checks.front().coverage, HasSubstr(" of 512 rows"));
+}
+
+TEST(MemoryCheck, NamesTheTensorAndTheOffset) {
+  const ProblemResult result =
+      run_problem(builtin("overruns"), "seq_len=5 head_dim=8", {"memory"});
+  ASSERT_FALSE(result.checks.front().findings.empty());
+  const Finding& finding = result.checks.front().findings.front();
+  EXPECT_EQ(finding.tensor, "output");
+  EXPECT_EQ(finding.element, 40);
+  EXPECT_EQ(finding.head, -1);
+  EXPECT_EQ(finding.query, -1);
+  EXPECT_EQ(finding.key, -1);
+}
+
+TEST(Pipeline, KeepsAViolationThatWasFoundBeforeTheEngineFailed) {
+  Engine engine = builtin("wrong_axis");
+  const AttentionCallback wrong = engine.run;
+  auto calls = std::make_shared<int>(0);
+  engine.run = [wrong, calls](const AttentionCall& call) {
+    if (++*calls == 4) return Status(StatusCode::kEngineFailure, "lost");
+    return wrong(call);
+  };
+  const ProblemResult result = run_problem(engine, kCausal);
+  EXPECT_EQ(result.verdict, Verdict::kViolation) << findings_text(result);
+  EXPECT_THAT(result.note, HasSubstr("lost"));
+  for (const CheckResult& check : result.checks)
+    EXPECT_EQ(check.verdict, Verdict::kViolation) << check.check;
+}
+
+TEST(Pipeline, AnEngineWhoseHooksThrowIsAnEngineError) {
+  Engine engine = builtin("textbook");
+  engine.capabilities.numerics = [](const Problem&) -> Numerics { throw 42; };
+  EXPECT_EQ(run_problem(engine, kCausal).verdict, Verdict::kEngineError);
+}
+
+TEST(Pipeline, AReplayNamesThePolicyTheCoverageAndQuotesTheEngine) {
+  Policy policy;
+  policy.name = "my policy.yaml";
+  SettingsPatch patch;
+  patch.coverage = Coverage::kSampled;
+  policy.patches.push_back(patch);
+  policy.problems.push_back({problem_of("seq_len=9 mask=causal_top_left"), {}});
+  Engine engine = builtin("wrong_axis");
+  engine.name = "mine,path=/a b";
+  const RunResult run = verify(engine, policy);
+  ASSERT_EQ(run.problems.size(), 1u);
+  EXPECT_THAT(run.problems[0].replay,
+              testing::AllOf(HasSubstr("--engine 'mine,path=/a b'"),
+                             HasSubstr("--policy 'my policy.yaml'"),
+                             HasSubstr("--coverage sampled")));
 }
 
 }  // namespace

@@ -139,5 +139,25 @@ TEST(Visibility, FallsBackToStepAndOneHotWhereScoresAreNarrow) {
   EXPECT_THAT(check.note, HasSubstr("ladder-up: scores up to"));
 }
 
+TEST(Visibility, IsInconclusiveWhereTooFewColumnsTellKeysApart) {
+  const ProblemResult result = run_problem(
+      builtin("wrong_kv_head"),
+      "num_heads=4 num_kv_heads=2 seq_len=300 head_dim_qk=16 head_dim_v=1",
+      {"visibility"}, 1);
+  EXPECT_NE(result.verdict, Verdict::kPass) << findings_text(result);
+}
+
+TEST(Visibility, PassesWhereTheScaleIsExtreme) {
+  for (const char* line :
+       {"seq_len=200 head_dim_qk=1 head_dim_v=128 dtype=fp16 "
+        "softmax_scale=100",
+        "seq_len=8 softmax_scale=1e-12", "seq_len=40 softmax_scale=1000",
+        "seq_len=130 dtype=fp16 softmax_scale=0.01 mask=causal_top_left"}) {
+    const ProblemResult result =
+        run_problem(builtin("tiled"), line, {"visibility"});
+    EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
+  }
+}
+
 }  // namespace
 }  // namespace attnguard

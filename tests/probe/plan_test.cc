@@ -31,7 +31,7 @@ TEST(Plan, CallsWithTheSameScoresShareColumns) {
   EXPECT_EQ(plan.calls()[0].name(), "random: one-hot@0, ones");
 }
 
-TEST(Plan, AddsAColumnToEveryCallThatHasRoomAndNotRunYet) {
+TEST(Plan, AddsAColumnToEveryCallThatHasRoom) {
   const Problem p = problem_of("seq_len=40 head_dim=8");
   Plan plan(p.head_dim_v);
   plan.request(std::make_shared<RandomScores>(p, 1, 1, "a"),
@@ -40,11 +40,12 @@ TEST(Plan, AddsAColumnToEveryCallThatHasRoomAndNotRunYet) {
                std::make_shared<OneHot>(0, 7));
   plan.request(std::make_shared<RandomScores>(p, 1, 1, "c"),
                std::make_shared<OneHot>(0, 3));
-  plan.mark_executed(2);
   const auto tickets = plan.request_in_every_call(std::make_shared<Ones>());
-  ASSERT_EQ(tickets.size(), 1u);
-  EXPECT_EQ(tickets[0].call, 2);
-  EXPECT_EQ(tickets[0].first_column, 3);
+  ASSERT_EQ(tickets.size(), 2u);
+  EXPECT_EQ(tickets[0].call, 1);
+  EXPECT_EQ(tickets[0].first_column, 7);
+  EXPECT_EQ(tickets[1].call, 2);
+  EXPECT_EQ(tickets[1].first_column, 3);
 }
 
 TEST(EdgeCuts, MeetTheFirstTheLastAndBothSidesOfTiles) {
@@ -60,8 +61,8 @@ TEST(CutAssignment, GivesSlotsDifferentCutsAndRotatesThem) {
   const Problem p = problem_of(
       "batch=2 num_heads=6 num_kv_heads=3 seq_len=40 mask=causal_top_left");
   std::set<std::int64_t> cuts;
-  const std::int64_t rounds = CutAssignment::rounds_for_each_cut(p);
-  EXPECT_EQ(rounds, 2);  // 8 cuts over 6 slots
+  const std::int64_t rounds = CutAssignment::rounds_for_each_cut(p, 5);
+  EXPECT_EQ(rounds, 2);  // 8 edges and random cuts over 6 slots
   for (std::int64_t round = 0; round < rounds; ++round) {
     const CutAssignment assignment(p, round, 5);
     for (std::int64_t b = 0; b < 2; ++b)

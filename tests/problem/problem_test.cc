@@ -185,5 +185,28 @@ TEST(ProblemFields, AreEachFoundByNameAndExplained) {
   EXPECT_EQ(find_problem_field("seq"), nullptr);
 }
 
+TEST(ProblemText, RefusesAShorthandBesideItsParts) {
+  for (const char* line : {"seq_len_q=4 seq_len=5", "seq_len=5 seq_len_q=4",
+                           "head_dim=8 head_dim_v=4"}) {
+    const Result<Problem> problem = Problem::parse(line);
+    ASSERT_FALSE(problem.ok()) << line;
+    EXPECT_NE(problem.status().message().find("set the same field; keep one"),
+              std::string::npos)
+        << problem.status().message();
+  }
+}
+
+TEST(ProblemText, AcceptsTabsAndLineBreaksBetweenFields) {
+  EXPECT_TRUE(Problem::parse("seq_len=4\thead_dim=8\n").ok());
+}
+
+TEST(Problem, RefusesScalesAndSizesThatNoKernelCouldServe) {
+  for (const char* line :
+       {"seq_len=8 softmax_scale=1e-310", "seq_len=8 softmax_scale=1e38",
+        "batch=1000000000000 seq_len=0",
+        "num_heads=4000000000 head_dim=4000000000 seq_len=0"})
+    EXPECT_FALSE(Problem::parse(line).ok()) << line;
+}
+
 }  // namespace
 }  // namespace attnguard
