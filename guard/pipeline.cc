@@ -211,8 +211,12 @@ void shrink_failure(const Engine& engine, const Settings& settings,
 
 std::string replay_command(const Engine& engine, const Settings& settings,
                            const ProblemResult& result) {
-  std::string command = "attnguard check --engine " + engine.name + " --seed " +
-                        std::to_string(settings.seed);
+  std::string command = "attnguard check --engine " + shell_quote(engine.name) +
+                        " --seed " + std::to_string(settings.seed);
+  if (!settings.policy_file.empty())
+    command += " --policy " + shell_quote(settings.policy_file);
+  if (settings.coverage != Coverage::kEdges)
+    command += " --coverage " + std::string(coverage_name(settings.coverage));
   for (const std::string& id : failing_checks(result))
     command += " --check " + id;
   const std::string& line = result.smallest_failing.empty()

@@ -35,18 +35,28 @@ std::int64_t rounds_for(const CheckContext& context) {
                   kMostRoundsFull);
 }
 
-// How many rows must hold, and how many may move, under the cuts.
+// How many rows must hold, and how many can move, under the cuts.
 struct RowCounts {
   std::int64_t hold = 0;
   std::int64_t move = 0;
 };
 
+// A row with a single key shows that key's value whatever its query is.
+bool can_move(const CutAssignment& cuts, std::int64_t b, std::int64_t h,
+              const KeyRanges& allowed) {
+  return allowed.count() > 1 ||
+         allowed.last() >= cuts.key_cut(b, cuts.problem().kv_head_of(h));
+}
+
 RowCounts count_rows(const CutAssignment& cuts) {
   RowCounts counts;
   if (!cuts.perturbs_anything()) return counts;
   for_each_row(cuts.problem(), [&](std::int64_t b, std::int64_t h,
-                                   std::int64_t i, const KeyRanges&) {
-    ++(cuts.must_hold(b, h, i) ? counts.hold : counts.move);
+                                   std::int64_t i, const KeyRanges& allowed) {
+    if (cuts.must_hold(b, h, i))
+      ++counts.hold;
+    else if (can_move(cuts, b, h, allowed))
+      ++counts.move;
   });
   return counts;
 }
@@ -115,14 +125,6 @@ class FutureInfluence final : public Check {
 
   std::size_t head_slot(std::int64_t b, std::int64_t h) const {
     return static_cast<std::size_t>(b * context_.problem.num_heads + h);
-  }
-
-  // A row with a single key shows that key's value whatever its query is.
-  static bool can_move(const CutAssignment& cuts, std::int64_t b,
-                       std::int64_t h, const KeyRanges& allowed) {
-    const Problem& problem = cuts.problem();
-    return allowed.count() > 1 ||
-           allowed.last() >= cuts.key_cut(b, problem.kv_head_of(h));
   }
 
   void plan_round(Plan& plan, const CutAssignmentPtr& cuts, std::int64_t round,

@@ -45,10 +45,11 @@ class Visibility final : public Check {
       if (probe->rows_judged() == 0) continue;
       names += (names.empty() ? "" : ", ") + probe->name();
     }
-    conclude(sink, rows > 0, "no probe could judge this problem: " + left_out_,
+    conclude(sink, rows > 0 && enough_,
+             "the probes that fit cannot tell keys apart: " + left_out_,
              result);
-    result.coverage =
-        std::to_string(calls_) + " calls (" + names + "), every row and key";
+    result.coverage = std::to_string(calls_) + " calls (" + names + ")" +
+                      (enough_ ? ", every row and key" : "");
     if (!left_out_.empty() && result.note.empty())
       result.note = "not used: " + left_out_;
   }

@@ -138,10 +138,14 @@ TEST(MaskKindsUnderChecks, OneWrongKeyInOneRowIsFoundThere) {
 // Every dtype, layout and length under masks, also such that no row sees a key.
 TEST(MaskKindsUnderChecks, RandomProblemsGiveNoFinding) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const std::string line = random_problem(seed).text();
-    const ProblemResult result = run_problem(builtin("tiled"), line, {}, seed);
+    const Problem problem = random_problem(seed);
+    const ProblemResult result =
+        run_problem(builtin("tiled"), problem.text(), {}, seed);
+    // One column of V cannot tell keys apart: visibility then says so.
+    const bool narrow = problem.head_dim_v == 1;
     EXPECT_TRUE(result.verdict == Verdict::kPass ||
-                result.verdict == Verdict::kNotApplicable)
+                result.verdict == Verdict::kNotApplicable ||
+                (narrow && result.verdict == Verdict::kInconclusive))
         << "seed " << seed << "\n"
         << findings_text(result);
   }

@@ -277,13 +277,14 @@ TEST(PolicyErrors, FieldNumbersArePlainDecimals) {
 }
 
 TEST(PolicyErrors, AValueOutOfRangePointsAtItsScalar) {
-  EXPECT_THAT(errors_after_version("problems:\n"
-                                   "  - batch: [1, 0]\n"
-                                   "  - softmax_scale: [.5, nan]\n"
-                                   "  - seq_len: -1\n"),
-              ElementsAre("3:16 batch=0: must be at least 1",
-                          Error("4:25", "softmax_scale must be a finite"),
-                          Error("5:14", "seq_len_q=-1: must be at least 0")));
+  EXPECT_THAT(
+      errors_after_version("problems:\n"
+                           "  - batch: [1, 0]\n"
+                           "  - softmax_scale: [.5, nan]\n"
+                           "  - seq_len: -1\n"),
+      ElementsAre("3:16 batch=0: must be at least 1",
+                  Error("4:25", "softmax_scale must be a number from 1e-12"),
+                  Error("5:14", "seq_len_q=-1: must be at least 0")));
 }
 
 TEST(PolicyErrors, AnInvalidCombinationIsNamedOnceAtItsEntry) {

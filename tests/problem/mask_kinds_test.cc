@@ -133,7 +133,7 @@ TEST(MaskAndProblem, AreComparedAtOnceWhateverTheBatch) {
        {"documents(lengths=0)", "left_padding(pad=0)",
         "bidirectional_spans(begin=0,length=0)", "left_padding_keys(pad=0)",
         "chunked_local_from_padding(chunk=1,pad=0)"})
-    EXPECT_TRUE(Problem::parse("batch=9000000000000000000 seq_len=0 mask=" +
+    EXPECT_TRUE(Problem::parse("batch=9000000000 seq_len=0 head_dim=1 mask=" +
                                std::string(mask))
                     .ok())
         << mask;
