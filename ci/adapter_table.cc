@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "adapters/defect/defects.h"
 #include "adapters/plain/builtin.h"
 #if ATTNGUARD_WITH_GGML
 #include "adapters/llama_cpp/ggml.h"
@@ -13,6 +14,7 @@ namespace attnguard {
 std::span<const Adapter* const> all_adapters() {
   static const std::array kAdapters = {
     &kBuiltinAdapter,
+    &kDefectAdapter,
 #if ATTNGUARD_WITH_GGML
     &kGgmlAdapter,
 #endif

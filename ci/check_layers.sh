@@ -46,6 +46,7 @@ guard/report/*             @report @finding @problem @base
 guard/runtime/*            @runtime @check @finding @policy @probe @engine @problem @base
 guard/pipeline.*           @pipeline @runtime @check @diagnosis @defect @finding @policies @probe @engine @problem @base
 adapters/adapter.*         @adapter @engine @problem @base
+adapters/defect/*          @own @adapter @defect @engine @problem @base
 adapters/*                 @own @adapter @engine @problem @base
 ci/*                       @anything
 tests/*                    @anything

@@ -8,7 +8,7 @@ namespace {
 
 // Softmax over the queries: each key shares itself among the rows that may
 // see it, so columns sum to 1 and rows do not.
-void softmax_over_queries(const Problem&, VariantScores& matrix) {
+void softmax_over_queries(VariantScores& matrix) {
   for (std::int64_t j = 0; j < matrix.seq_len_kv; ++j) {
     double largest = -HUGE_VAL, sum = 0;
     const auto for_each_row = [&](auto&& visit) {
@@ -32,7 +32,10 @@ const BuiltinEngine kBuiltinWrongAxis = {
     .make =
         [] {
           AttentionVariant variant;
-          variant.softmax = softmax_over_queries;
+          variant.softmax = [](const Problem&,
+                               std::span<VariantScores> entries) {
+            for (VariantScores& matrix : entries) softmax_over_queries(matrix);
+          };
           return variant_engine({}, {}, variant);
         },
 };

@@ -11,8 +11,9 @@ const BuiltinEngine kBuiltinWrongKvHead = {
     .make =
         [] {
           AttentionVariant variant;
-          variant.kv_head = [](const Problem& problem, std::int64_t head) {
-            return head % problem.num_kv_heads;
+          variant.key_slot = [](const Problem& problem, std::int64_t batch,
+                                std::int64_t head) {
+            return KvSlot{batch, head % problem.num_kv_heads};
           };
           return variant_engine({}, {}, variant);
         },

@@ -1,9 +1,58 @@
 #include "guard/engine/attention_variant.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace attnguard {
 namespace {
+
+// Keys of one entry that may be read: its own, or with `place` every slot.
+std::int64_t readable_keys(const AttentionVariant& variant,
+                           const Problem& problem, std::int64_t batch) {
+  return variant.place ? problem.max_len_kv() : problem.len_kv(batch);
+}
+
+// Keys or values in fp64, decoded when another slot is asked for.
+class SlotReader {
+ public:
+  SlotReader(const AttentionVariant& variant, const AttentionCall& call,
+             TensorRole role)
+      : variant_(variant),
+        call_(call),
+        role_(role),
+        view_(role == TensorRole::kKey ? call.key : call.value) {}
+
+  Fp64Rows rows(const KvSlot& slot, std::int64_t count) {
+    if (slot == slot_ && count == count_) return rows_;
+    slot_ = slot;
+    count_ = count;
+    KeyRanges all;
+    all.append(0, count);
+    rows_ = fp64_rows(view_, slot.batch, slot.kv_head, all, buffer_);
+    if (variant_.stored && count > 0) edit();
+    return rows_;
+  }
+
+ private:
+  void edit() {
+    const std::int64_t channels = view_.shape[3];
+    std::vector<double> edited(static_cast<std::size_t>(count_ * channels));
+    for (std::int64_t j = 0; j < count_; ++j)
+      std::copy_n(rows_.row(j), channels, edited.data() + j * channels);
+    variant_.stored(call_, role_, slot_, edited);
+    buffer_ = std::move(edited);
+    rows_ = {buffer_.data(), channels};
+  }
+
+  const AttentionVariant& variant_;
+  const AttentionCall& call_;
+  TensorRole role_;
+  ConstTensorView view_;
+  KvSlot slot_;
+  std::int64_t count_ = -1;
+  Fp64Rows rows_;
+  std::vector<double> buffer_;
+};
 
 // What one (batch, head) works on.
 struct HeadWork {
@@ -11,6 +60,8 @@ struct HeadWork {
   const AttentionCall& call;
   std::int64_t batch;
   std::int64_t head;
+  std::int64_t query_head;
+  std::int64_t num_keys;
   double scale;
   Fp64Rows key;
   Fp64Rows value;
@@ -19,6 +70,44 @@ struct HeadWork {
   VariantRow row(std::int64_t q_index) const {
     return {problem(), head, problem().row(batch, q_index)};
   }
+  std::span<double> all_keys(double* row) const {
+    return {row, static_cast<std::size_t>(num_keys)};
+  }
+};
+
+// Makes the work of each (batch, head) of a call.
+class HeadWorks {
+ public:
+  HeadWorks(const AttentionVariant& variant, const AttentionCall& call)
+      : variant_(variant),
+        call_(call),
+        keys_(variant, call, TensorRole::kKey),
+        values_(variant, call, TensorRole::kValue) {}
+
+  // Valid until the next one.
+  HeadWork make(std::int64_t batch, std::int64_t head) {
+    const Problem& problem = *call_.problem;
+    const KvSlot own{batch, problem.kv_head_of(head)};
+    const KvSlot key =
+        variant_.key_slot ? variant_.key_slot(problem, batch, head) : own;
+    const KvSlot value =
+        variant_.value_slot ? variant_.value_slot(problem, batch, head) : key;
+    const std::int64_t count = readable_keys(variant_, problem, batch);
+    return {variant_,
+            call_,
+            batch,
+            head,
+            variant_.query_head ? variant_.query_head(problem, head) : head,
+            count,
+            variant_.scale ? variant_.scale(problem) : problem.scale(),
+            keys_.rows(key, count),
+            values_.rows(value, count)};
+  }
+
+ private:
+  const AttentionVariant& variant_;
+  const AttentionCall& call_;
+  SlotReader keys_, values_;
 };
 
 // Buffers of one thread.
@@ -35,29 +124,34 @@ struct RowBuffers {
 };
 
 void find_keys(const HeadWork& work, const VariantRow& row, KeyRanges& keys) {
-  work.problem().mask.allowed(row.place, keys);
-  if (work.variant.allowed) work.variant.allowed(row, keys);
+  const AttentionVariant& variant = work.variant;
+  RowPlace place = row.place;
+  if (variant.place) {
+    variant.place(row, place);
+    place.seq_len_kv = std::min(place.seq_len_kv, work.num_keys);
+  }
+  work.problem().mask.allowed(place, keys);
+  if (variant.allowed) variant.allowed(row, keys);
 }
 
 void find_scores(const HeadWork& work, const VariantRow& row,
                  const KeyRanges& keys, std::vector<double>& query,
                  double* scores) {
   const Problem& problem = work.problem();
-  work.call.query.load_row(work.batch, work.head, row.place.q_index, 0,
+  work.call.query.load_row(work.batch, work.query_head, row.place.q_index, 0,
                            problem.head_dim_qk, query.data());
+  if (work.variant.query) work.variant.query(row, query);
   score_row(query.data(), work.key, problem.head_dim_qk, work.scale, keys,
             scores);
   if (work.variant.scores)
-    work.variant.scores(
-        row, keys, {scores, static_cast<std::size_t>(row.place.seq_len_kv)});
+    work.variant.scores(row, keys, work.all_keys(scores));
 }
 
 void finish_row(const HeadWork& work, const VariantRow& row,
                 const KeyRanges& keys, double* weights,
                 std::vector<double>& output) {
   const AttentionVariant& variant = work.variant;
-  const std::span<double> all_weights(
-      weights, static_cast<std::size_t>(row.place.seq_len_kv));
+  const std::span<double> all_weights = work.all_keys(weights);
   const std::int64_t channels = work.problem().head_dim_v;
   if (variant.weights) variant.weights(row, keys, all_weights);
   if (variant.mix)
@@ -70,30 +164,36 @@ void finish_row(const HeadWork& work, const VariantRow& row,
                              channels, output.data());
 }
 
+void run_row(const HeadWork& work, std::int64_t q_index, RowBuffers& own) {
+  const VariantRow row = work.row(q_index);
+  double* scores = own.scores.data();
+  find_keys(work, row, own.keys);
+  find_scores(work, row, own.keys, own.query, scores);
+  if (work.variant.row_softmax)
+    work.variant.row_softmax(row, own.keys, work.all_keys(scores));
+  else
+    softmax_row(own.keys, scores);
+  finish_row(work, row, own.keys, scores, own.output);
+}
+
 void run_rows(const HeadWork& work) {
   const std::int64_t seq_len_q = work.problem().len_q(work.batch);
   // Starting threads costs more than a small head.
   const std::int64_t products =
-      seq_len_q * work.problem().len_kv(work.batch) *
+      seq_len_q * work.num_keys *
       (work.problem().head_dim_qk + work.problem().head_dim_v);
 #pragma omp parallel if (products > (1 << 22))
   {
     RowBuffers own(work.problem());
 #pragma omp for schedule(dynamic, 16)
-    for (std::int64_t i = 0; i < seq_len_q; ++i) {
-      const VariantRow row = work.row(i);
-      find_keys(work, row, own.keys);
-      find_scores(work, row, own.keys, own.query, own.scores.data());
-      softmax_row(own.keys, own.scores.data());
-      finish_row(work, row, own.keys, own.scores.data(), own.output);
-    }
+    for (std::int64_t i = 0; i < seq_len_q; ++i) run_row(work, i, own);
   }
 }
 
-void run_matrix(const HeadWork& work) {
+VariantScores score_matrix(const HeadWork& work) {
   VariantScores matrix;
   matrix.seq_len_q = work.problem().len_q(work.batch);
-  matrix.seq_len_kv = work.problem().len_kv(work.batch);
+  matrix.seq_len_kv = work.num_keys;
   matrix.values.resize(
       static_cast<std::size_t>(matrix.seq_len_q * matrix.seq_len_kv));
   matrix.keys.resize(static_cast<std::size_t>(matrix.seq_len_q));
@@ -103,36 +203,42 @@ void run_matrix(const HeadWork& work) {
     find_keys(work, work.row(i), keys);
     find_scores(work, work.row(i), keys, own.query, matrix.row(i));
   }
-  work.variant.softmax(work.problem(), matrix);
+  return matrix;
+}
+
+void finish_matrix(const HeadWork& work, VariantScores& matrix) {
+  RowBuffers own(work.problem());
   for (std::int64_t i = 0; i < matrix.seq_len_q; ++i)
     finish_row(work, work.row(i), matrix.keys[static_cast<std::size_t>(i)],
                matrix.row(i), own.output);
+}
+
+// One head at a time, all of its batch entries together.
+void run_matrices(const AttentionVariant& variant, const AttentionCall& call) {
+  const Problem& problem = *call.problem;
+  HeadWorks works(variant, call);
+  for (std::int64_t h = 0; h < problem.num_heads; ++h) {
+    std::vector<VariantScores> matrices;
+    for (std::int64_t b = 0; b < problem.batch; ++b)
+      matrices.push_back(score_matrix(works.make(b, h)));
+    variant.softmax(problem, matrices);
+    for (std::int64_t b = 0; b < problem.batch; ++b)
+      finish_matrix(works.make(b, h), matrices[static_cast<std::size_t>(b)]);
+  }
 }
 
 }  // namespace
 
 Status run_variant(const AttentionVariant& variant, const AttentionCall& call) {
   const Problem& problem = *call.problem;
-  std::vector<double> key_buffer, value_buffer;
-  for (std::int64_t b = 0; b < problem.batch; ++b) {
-    KeyRanges all;
-    all.append(0, problem.len_kv(b));
-    Fp64Rows key, value;
-    std::int64_t decoded_head = -1;
-    for (std::int64_t h = 0; h < problem.num_heads; ++h) {
-      const std::int64_t kv_head =
-          variant.kv_head ? variant.kv_head(problem, h) : problem.kv_head_of(h);
-      if (kv_head != decoded_head) {
-        key = fp64_rows(call.key, b, kv_head, all, key_buffer);
-        value = fp64_rows(call.value, b, kv_head, all, value_buffer);
-        decoded_head = kv_head;
-      }
-      const double scale =
-          variant.scale ? variant.scale(problem) : problem.scale();
-      const HeadWork work{variant, call, b, h, scale, key, value};
-      variant.softmax ? run_matrix(work) : run_rows(work);
-    }
+  if (variant.softmax) {
+    run_matrices(variant, call);
+    return ok_status();
   }
+  HeadWorks works(variant, call);
+  for (std::int64_t b = 0; b < problem.batch; ++b)
+    for (std::int64_t h = 0; h < problem.num_heads; ++h)
+      run_rows(works.make(b, h));
   return ok_status();
 }
 

@@ -7,10 +7,14 @@
 //
 // For each (batch, head):
 //
-//   keys[i]   = mask(row i)                      edited by `allowed`
-//   s[i, j]   = scale * q_i . k_j                `scale`, `kv_head`; edited by
-//                                                `scores`
-//   p[i, :]   = softmax over keys[i]             or `softmax` on the matrix;
+//   k, v      = rows of the entry's KV head      `key_slot`, `value_slot`;
+//                                                edited by `stored`
+//   q_i       = row i of the head's queries      `query_head`; edited by
+//                                                `query`
+//   keys[i]   = mask(where row i stands)         edited by `place`, `allowed`
+//   s[i, j]   = scale * q_i . k_j                `scale`; edited by `scores`
+//   p[i, :]   = softmax over keys[i]             or `row_softmax` on the row,
+//                                                `softmax` on the matrices;
 //                                                edited by `weights`
 //   o[i, :]   = sum_j p[i, j] v_j                or `mix`; edited by `output`
 //   output[i] = o[i]                             unless `keeps` says no
@@ -38,6 +42,14 @@ struct VariantRow {
   RowPlace place;         // batch entry, q_index and the entry's own lengths
 };
 
+// Whose keys or values are read.
+struct KvSlot {
+  std::int64_t batch = 0;
+  std::int64_t kv_head = 0;
+
+  friend bool operator==(const KvSlot&, const KvSlot&) = default;
+};
+
 // Scores, later weights, of one (batch, head): seq_len_q rows of seq_len_kv.
 // Only the elements at keys[q_index] have a meaning.
 struct VariantScores {
@@ -53,22 +65,48 @@ struct VariantScores {
 
 // Every hook may be empty: the step is then the correct one.
 struct AttentionVariant {
+  // Edits where the row stands before the mask is asked. It may claim more
+  // keys than the entry has, up to max_len_kv: the padding is then read.
+  std::function<void(const VariantRow&, RowPlace& place)> place;
+
   // Edits the set of keys, which holds what the mask allows.
   std::function<void(const VariantRow&, KeyRanges& keys)> allowed;
 
-  // Replaces head / group_size.
-  std::function<std::int64_t(const Problem&, std::int64_t head)> kv_head;
+  // Replaces the head whose queries are read.
+  std::function<std::int64_t(const Problem&, std::int64_t head)> query_head;
+
+  // Replaces {batch, head / group_size}, for keys and, where there is no
+  // `value_slot`, for values.
+  std::function<KvSlot(const Problem&, std::int64_t batch, std::int64_t head)>
+      key_slot;
+  std::function<KvSlot(const Problem&, std::int64_t batch, std::int64_t head)>
+      value_slot;
+
+  // Edits the keys or the values of a slot, as storing them in a smaller type
+  // does: [positions, channels].
+  std::function<void(const AttentionCall&, TensorRole, const KvSlot&,
+                     std::span<double> rows)>
+      stored;
 
   // Replaces softmax_scale.
   std::function<double(const Problem&)> scale;
+
+  // Edits the row's query, head_dim_qk channels.
+  std::function<void(const VariantRow&, std::span<double> query)> query;
 
   // Edits the scaled scores of a row; index: kv_index.
   std::function<void(const VariantRow&, const KeyRanges& keys,
                      std::span<double> scores)>
       scores;
 
-  // Replaces the softmax: scores become weights, in place.
-  std::function<void(const Problem&, VariantScores&)> softmax;
+  // Replaces the softmax of a row: scores become weights, in place.
+  std::function<void(const VariantRow&, const KeyRanges& keys,
+                     std::span<double> scores)>
+      row_softmax;
+
+  // Replaces the softmax of a head: scores become weights, in place. One
+  // matrix for each batch entry.
+  std::function<void(const Problem&, std::span<VariantScores>)> softmax;
 
   // Edits the weights of a row; index: kv_index.
   std::function<void(const VariantRow&, const KeyRanges& keys,
@@ -92,8 +130,8 @@ struct AttentionVariant {
 
 // Takes every problem, in host memory. OpenMP over rows; the result does not
 // depend on the number of threads. Memory beside the tensors: one (batch,
-// head) of keys and values in fp64 and, only with the `softmax` hook, one
-// score matrix; a row of scores per thread otherwise.
+// head) of keys and values in fp64 and, only with the `softmax` hook, the
+// score matrices of one head; a row of scores per thread otherwise.
 Status run_variant(const AttentionVariant& variant, const AttentionCall& call);
 
 // run_variant as an engine that computes in fp64.

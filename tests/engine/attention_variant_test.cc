@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <atomic>
+#include <cmath>
 #include <numeric>
 
 #include "tests/engine/test_tensors.h"
@@ -30,15 +31,17 @@ TEST(AttentionVariant, IsTheReferenceWithoutHooks) {
 TEST(AttentionVariant, IsTheReferenceWithHooksThatDoTheRightThing) {
   AttentionVariant variant;
   variant.allowed = [](const VariantRow&, KeyRanges&) {};
-  variant.kv_head = [](const Problem& p, std::int64_t h) {
-    return p.kv_head_of(h);
+  variant.place = [](const VariantRow&, RowPlace&) {};
+  variant.query_head = [](const Problem&, std::int64_t h) { return h; };
+  variant.key_slot = [](const Problem& p, std::int64_t b, std::int64_t h) {
+    return KvSlot{b, p.kv_head_of(h)};
   };
+  variant.value_slot = variant.key_slot;
+  variant.stored = [](const AttentionCall&, TensorRole, const KvSlot&,
+                      std::span<double>) {};
+  variant.query = [](const VariantRow&, std::span<double>) {};
   variant.scale = [](const Problem& p) { return p.scale(); };
   variant.scores = [](const VariantRow&, const KeyRanges&, std::span<double>) {
-  };
-  variant.softmax = [](const Problem&, VariantScores& matrix) {
-    for (std::int64_t i = 0; i < matrix.seq_len_q; ++i)
-      softmax_row(matrix.keys[static_cast<std::size_t>(i)], matrix.row(i));
   };
   variant.weights = variant.scores;
   variant.mix = [](const VariantRow&, const KeyRanges& keys,
@@ -49,7 +52,21 @@ TEST(AttentionVariant, IsTheReferenceWithHooksThatDoTheRightThing) {
   };
   variant.output = [](const VariantRow&, std::span<double>) {};
   variant.keeps = [](const VariantRow&) { return true; };
-  EXPECT_EQ(run(variant), run({}));
+  AttentionVariant by_row = variant;
+  by_row.row_softmax = [](const VariantRow&, const KeyRanges& keys,
+                          std::span<double> scores) {
+    softmax_row(keys, scores.data());
+  };
+  AttentionVariant by_matrix = variant;
+  by_matrix.softmax = [](const Problem&, std::span<VariantScores> entries) {
+    for (VariantScores& matrix : entries)
+      for (std::int64_t i = 0; i < matrix.seq_len_q; ++i)
+        softmax_row(matrix.keys[static_cast<std::size_t>(i)], matrix.row(i));
+  };
+  const std::vector<double> right = run({});
+  EXPECT_EQ(run(variant), right);
+  EXPECT_EQ(run(by_row), right);
+  EXPECT_EQ(run(by_matrix), right);
 }
 
 TEST(AttentionVariant, ChangesTheResultThroughEveryHook) {
@@ -59,8 +76,46 @@ TEST(AttentionVariant, ChangesTheResultThroughEveryHook) {
   EXPECT_EQ(run(variant), std::vector<double>(right.size(), 0.0));
 
   variant = {};
-  variant.kv_head = [](const Problem&, std::int64_t) { return 0; };
+  variant.key_slot = [](const Problem&, std::int64_t, std::int64_t) {
+    return KvSlot{0, 0};
+  };
   EXPECT_NE(run(variant), right);
+
+  variant = {};
+  variant.value_slot = [](const Problem&, std::int64_t b, std::int64_t) {
+    return KvSlot{b, 0};
+  };
+  EXPECT_NE(run(variant), right);
+
+  variant = {};
+  variant.place = [](const VariantRow&, RowPlace& place) { place.q_index = 0; };
+  EXPECT_NE(run(variant), right);
+
+  variant = {};
+  variant.query_head = [](const Problem&, std::int64_t) { return 0; };
+  EXPECT_NE(run(variant), right);
+
+  variant = {};
+  variant.query = [](const VariantRow&, std::span<double> query) {
+    query[0] = 0;
+  };
+  EXPECT_NE(run(variant), right);
+
+  for (TensorRole changed : {TensorRole::kKey, TensorRole::kValue}) {
+    variant = {};
+    variant.stored = [changed](const AttentionCall&, TensorRole role,
+                               const KvSlot&, std::span<double> rows) {
+      if (role == changed) rows[0] += 1;
+    };
+    EXPECT_NE(run(variant), right);
+  }
+
+  variant = {};
+  variant.row_softmax = [](const VariantRow&, const KeyRanges&,
+                           std::span<double> scores) {
+    std::fill(scores.begin(), scores.end(), 0.0);
+  };
+  EXPECT_EQ(run(variant), std::vector<double>(right.size(), 0.0));
 
   variant = {};
   variant.scale = [](const Problem&) { return 3.0; };
@@ -74,8 +129,9 @@ TEST(AttentionVariant, ChangesTheResultThroughEveryHook) {
   EXPECT_NE(run(variant), right);
 
   variant = {};
-  variant.softmax = [](const Problem&, VariantScores& matrix) {
-    std::fill(matrix.values.begin(), matrix.values.end(), 0.0);
+  variant.softmax = [](const Problem&, std::span<VariantScores> entries) {
+    for (VariantScores& matrix : entries)
+      std::fill(matrix.values.begin(), matrix.values.end(), 0.0);
   };
   EXPECT_EQ(run(variant), std::vector<double>(right.size(), 0.0));
 
@@ -103,6 +159,17 @@ TEST(AttentionVariant, ChangesTheResultThroughEveryHook) {
     for (double& x : output) x *= 2;
   };
   EXPECT_EQ(run(variant), doubled);
+}
+
+TEST(AttentionVariant, ReadsThePaddingThatItsPlaceClaims) {
+  AttentionVariant variant;
+  variant.place = [](const VariantRow& row, RowPlace& place) {
+    place.seq_len_kv = row.problem.max_len_kv() + 5;
+  };
+  TestTensors tensors(problem_of("batch=2 seq_len_kv=7,4 head_dim=4"));
+  tensors.run(variant_engine("variant", "", variant));
+  EXPECT_TRUE(std::isfinite(tensors.output(0, 0, 0)));
+  EXPECT_TRUE(std::isnan(tensors.output(1, 0, 0)));
 }
 
 TEST(AttentionVariant, WritesOnlyTheRowsItKeeps) {

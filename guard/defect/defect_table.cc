@@ -1,0 +1,223 @@
+#include "guard/defect/defect_table.h"
+
+#include <array>
+#include <string>
+
+namespace attnguard {
+namespace {
+
+struct ClassName {
+  DefectClass cls;
+  std::string_view name;
+};
+
+constexpr ClassName kClassNames[] = {
+    {DefectClass::kFutureLeakDirect, "future_leak_direct"},
+    {DefectClass::kFutureLeakNormaliser, "future_leak_normaliser"},
+    {DefectClass::kFutureLeakGlobalStat, "future_leak_global_stat"},
+    {DefectClass::kFiniteMaskLeak, "finite_mask_leak"},
+    {DefectClass::kPastDropped, "past_dropped"},
+    {DefectClass::kWindowOffByOne, "window_off_by_one"},
+    {DefectClass::kWindowIgnored, "window_ignored"},
+    {DefectClass::kPaddingOrUnusedSlotLeak, "padding_or_unused_slot_leak"},
+    {DefectClass::kCrossSequence, "cross_sequence"},
+    {DefectClass::kStaleOrUninit, "stale_or_uninit"},
+    {DefectClass::kRowSumOrMerge, "row_sum_or_merge"},
+    {DefectClass::kNanInf, "nan_inf"},
+    {DefectClass::kPrefillNeDecode, "prefill_ne_decode"},
+    {DefectClass::kNondeterminismRace, "nondeterminism_race"},
+    {DefectClass::kWrongHeadOrDim, "wrong_head_or_dim"},
+    {DefectClass::kWrongScaleOrBias, "wrong_scale_or_bias"},
+    {DefectClass::kMaskMisread, "mask_misread"},
+    {DefectClass::kIndexOverflowOob, "index_overflow_oob"},
+    {DefectClass::kContractAlignment, "contract_alignment"},
+    {DefectClass::kNumericsNotBug, "numerics_not_bug"},
+};
+
+}  // namespace
+
+std::string_view defect_class_name(DefectClass cls) {
+  for (const ClassName& entry : kClassNames)
+    if (entry.cls == cls) return entry.name;
+  return {};
+}
+
+std::span<const DefectClass> all_defect_classes() {
+  static constexpr auto kClasses = [] {
+    std::array<DefectClass, std::size(kClassNames)> classes{};
+    for (std::size_t i = 0; i < classes.size(); ++i)
+      classes[i] = kClassNames[i].cls;
+    return classes;
+  }();
+  return kClasses;
+}
+
+std::span<const Defect* const> all_defects() {
+  static constexpr std::array kDefects = {
+
+      // future_leak_direct
+      &kDefectNoMask,
+      &kDefectCausalOffByOne,
+      &kDefectCausalLimitOfRowGroup,
+      &kDefectCausalOffsetUnsigned,
+      &kDefectTailTileUnmasked,
+      &kDefectDiagonalTileUnmasked,
+      &kDefectRowTileUnmasked,
+      &kDefectShortSequenceUnmasked,
+      &kDefectGroupedHeadsUnmasked,
+      &kDefectOddHeadDimUnmasked,
+      &kDefectContinuedChunkUnmasked,
+      &kDefectMaskPolarityInverted,
+      &kDefectLatePositionsUnmasked,
+      &kDefectPrefixOneLonger,
+      &kDefectWindowRightUnbounded,
+
+      // future_leak_normaliser
+      &kDefectSoftmaxOverQueries,
+      &kDefectSoftmaxOverBatch,
+      &kDefectSoftmaxOverBatchAndQueries,
+      &kDefectMaskAfterSoftmax,
+      &kDefectDenominatorCountsMaskedTile,
+
+      // future_leak_global_stat
+      &kDefectKeyScalePerTensor,
+      &kDefectKeyScalePerBlock,
+      &kDefectValueScalePerBlock,
+      &kDefectTopKeysBeforeMask,
+
+      // finite_mask_leak
+      &kDefectMaskedScoreMinusTen,
+      &kDefectAdditiveMaskTooSmall,
+      &kDefectAdditiveMaskTenThousand,
+      &kDefectMaskMultipliedIntoScores,
+
+      // past_dropped
+      &kDefectLastKeyDropped,
+      &kDefectFirstKeyDropped,
+      &kDefectPartialLastTileDropped,
+      &kDefectLastKeyOfEachTileDropped,
+      &kDefectKeysBeyond2048Dropped,
+      &kDefectCacheKeepsNewest64,
+      &kDefectNeighboursShortenContext,
+      &kDefectSelfNotVisible,
+      &kDefectCachedPrefixHidden,
+      &kDefectEarlierTilesLost,
+      &kDefectSplitBoundaryKeyDropped,
+      &kDefectCausalForced,
+      &kDefectKeyLoopStopsAtCausalTile,
+      &kDefectKeysCountedTwice,
+      &kDefectSecondHalfOfRowsLosesKeyZero,
+
+      // window_off_by_one
+      &kDefectWindowLeftOneMore,
+      &kDefectWindowLeftOneLess,
+      &kDefectWindowRightOneMore,
+
+      // window_ignored
+      &kDefectWindowIgnored,
+      &kDefectWindowIgnoredInDecode,
+      &kDefectWindowIgnoredInPrefill,
+      &kDefectWindowEdgeRoundedToTile,
+
+      // padding_or_unused_slot_leak
+      &kDefectLongestLengthForAll,
+      &kDefectLengthOneTooLong,
+      &kDefectLengthRoundedToTile,
+      &kDefectFirstLengthForAll,
+      &kDefectTailLanesInDenominator,
+      &kDefectLastKeyRepeatedInTail,
+
+      // cross_sequence
+      &kDefectNextEntryKeys,
+      &kDefectFirstEntryKeysForAll,
+      &kDefectFirstEntryValuesForAll,
+
+      // row_sum_or_merge
+      &kDefectDoubleSoftmax,
+      &kDefectMergeWithoutRescaling,
+      &kDefectMergeWithEqualWeights,
+      &kDefectMergeInWrongBase,
+      &kDefectMergeOfFourPartsAtMost,
+      &kDefectDenominatorMissesLastTile,
+      &kDefectOutputMissesLastTile,
+      &kDefectNotNormalised,
+      &kDefectAccumulatorNotRescaled,
+
+      // nan_inf
+      &kDefectNoMaxSubtraction,
+      &kDefectEmptyTileIsNan,
+      &kDefectMaxOfMaskedTile,
+      &kDefectScoresInHalf,
+      &kDefectAccumulatorInHalf,
+
+      // prefill_ne_decode
+      &kDefectDecodeMissesOwnToken,
+      &kDefectDecodeAlignedTopLeft,
+      &kDefectDecodeWithoutScale,
+
+      // wrong_head_or_dim
+      &kDefectKvHeadByModulo,
+      &kDefectValueHeadByModulo,
+      &kDefectKvHeadByWrongDivisor,
+      &kDefectKvHeadsReversed,
+      &kDefectQueryHeadsRotated,
+      &kDefectScoreChannelTailIgnored,
+      &kDefectValueChannelTailReversed,
+      &kDefectValueRowStrideOfKeys,
+
+      // wrong_scale_or_bias
+      &kDefectScaleMissing,
+      &kDefectScaleOfWholeDim,
+      &kDefectScaleAppliedTwice,
+      &kDefectScaleOfModelWidth,
+      &kDefectScaleOfValueDim,
+      &kDefectScaleSettingIgnored,
+      &kDefectExpInBaseTwo,
+
+      // mask_misread
+      &kDefectLaterHeadsUnmasked,
+      &kDefectFirstMaskForAllEntries,
+      &kDefectMaskRowOfChunk,
+      &kDefectMaskTransposed,
+      &kDefectMaskRowStrideOfQueries,
+      &kDefectLengthsSwapped,
+      &kDefectLengthMinusOneConvention,
+
+      // index_overflow_oob
+      &kDefectPositionWrapsAt256,
+      &kDefectValueIndexWrapsAt256,
+      &kDefectValueIndexOffByOne,
+      &kDefectEntryIndexWrapsAtFour,
+      &kDefectPositionsInBf16,
+
+      // contract_alignment
+      &kDefectTopLeftForBottomRight,
+      &kDefectBottomRightForTopLeft,
+      &kDefectAlignmentOfLongestEntry,
+
+      // numerics_not_bug
+      &kDefectLegalMergeOfParts,
+      &kDefectLegalReversedSums,
+      &kDefectLegalBf16Weights,
+      &kDefectLegalFp16Weights,
+      &kDefectLegalBaseTwoSoftmax,
+      &kDefectLegalLazyRescale,
+      &kDefectLegalMaxOfPaddedTile,
+  };
+  return kDefects;
+}
+
+const Defect* find_defect(std::string_view id) {
+  for (const Defect* defect : all_defects())
+    if (defect->id == id) return defect;
+  return nullptr;
+}
+
+Engine defect_engine(const Defect& defect) {
+  Engine engine = variant_engine("defect:" + std::string(defect.id),
+                                 std::string(defect.summary), defect.make());
+  engine.capabilities.numerics = defect.numerics;
+  return engine;
+}
+
+}  // namespace attnguard

@@ -1,0 +1,42 @@
+#include "guard/defect/defect_table.h"
+#include "guard/defect/edit.h"
+
+namespace attnguard {
+namespace {
+
+Numerics small_weights(const Problem& problem) {
+  Numerics numerics = default_numerics(problem);
+  numerics.probability = Dtype::kBf16;
+  return numerics;
+}
+
+}  // namespace
+
+// The matrix unit takes its operands in a small type and adds up in fp32. Rows
+// sum to 1 within that type's rounding.
+const Defect kDefectLegalBf16Weights = {
+    .id = "legal-bf16-weights",
+    .summary = "legal: weights are rounded to bf16 before the product",
+    .cls = DefectClass::kNumericsNotBug,
+    .shows_on = {"num_heads=4 num_kv_heads=2 seq_len=80 head_dim=16 "
+                 "mask=causal_bottom_right",
+                 "batch=2 seq_len_q=8 seq_len_kv=70,33 head_dim=32 dtype=bf16",
+                 "seq_len=40 head_dim=16 mask=sliding_window(left=20,right=0)"},
+    .hides_on =
+        "num_heads=4 num_kv_heads=2 seq_len=80 head_dim=16 "
+        "mask=causal_bottom_right",
+    .make =
+        [] {
+          AttentionVariant variant;
+          variant.weights = [](const VariantRow&, const KeyRanges& keys,
+                               std::span<double> weights) {
+            for_each_key(keys, weights, [](std::int64_t, double& p) {
+              p = quantize(Dtype::kBf16, p);
+            });
+          };
+          return variant;
+        },
+    .numerics = small_weights,
+};
+
+}  // namespace attnguard
