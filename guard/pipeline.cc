@@ -66,9 +66,13 @@ std::vector<ActiveCheck> start_checks(const Engine& engine,
   for (const CheckInfo* info : all_checks()) {
     const CheckSettings& own = settings.check(std::string(info->id));
     if (own.severity == Severity::kOff || !wanted(*info, only)) continue;
-    const CheckContext context{
-        problem,           numerics,      engine.capabilities.deterministic,
-        settings.coverage, settings.seed, own.tolerance(problem.dtype)};
+    const CheckContext context{problem,
+                               numerics,
+                               engine.capabilities.deterministic,
+                               settings.coverage,
+                               settings.seed,
+                               own.tolerance(problem.dtype),
+                               &engine};
     CheckResult& check = result.checks.emplace_back();
     check.check = info->id;
     check.warning_only = own.severity == Severity::kWarning;
@@ -164,6 +168,15 @@ std::vector<std::string> failing_checks(const ProblemResult& result) {
   return ids;
 }
 
+// The check whose finding says most, by itself: shrinking tries many problems.
+std::vector<std::string> telling_check(const ProblemResult& result) {
+  for (const CheckResult& check : result.checks)
+    for (const Finding& finding : check.findings)
+      if (check.verdict == Verdict::kViolation && finding.batch >= 0)
+        return {check.check};
+  return {failing_checks(result).front()};
+}
+
 // The finding that says most about visibility: a leak or miss with a key.
 const Finding* telling_finding(const ProblemResult& result) {
   const Finding* best = nullptr;
@@ -185,12 +198,12 @@ bool shows_something_wrong(const InfluenceMap& map) {
                      });
 }
 
-// Looks for the smallest problem on which one of the same checks fails, and
-// draws its influence map.
+// Looks for the smallest problem on which the same check fails, and draws its
+// influence map.
 void shrink_failure(const Engine& engine, const Settings& settings,
                     ProblemResult& result) {
   const auto start = Clock::now();
-  const std::vector<std::string> failing = failing_checks(result);
+  const std::vector<std::string> failing = telling_check(result);
   ProblemResult smallest = result;
   for (const Problem& candidate : shrink_candidates(result.problem)) {
     if (seconds_since(start) > kShrinkSeconds) break;

@@ -1,6 +1,7 @@
 #include "adapters/plain/tile_kernel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "adapters/plain/lanes.h"
@@ -167,6 +168,20 @@ void hide(const KeyRanges& allowed, std::int64_t first, std::int64_t count,
   std::fill(scores + next, scores + kTileKeys, kHidden);
 }
 
+// Scales, caps and biases the scores of row i, whose first key is `first`.
+template <typename Real>
+void bend_row(const Bend& bend, Real scale, std::int64_t i, std::int64_t first,
+              std::int64_t count, Real* scores) {
+  const Real cap = static_cast<Real>(bend.softcap);
+  const Real slope = static_cast<Real>(bend.slope);
+  for (std::int64_t j = 0; j < count; ++j) {
+    Real score = scores[j] * scale;
+    if (cap > 0) score = cap * std::tanh(score / cap);
+    scores[j] = score - slope * static_cast<Real>(std::abs(
+                                    first + j - bend.first_position - i));
+  }
+}
+
 // The tile of `count` keys that begins at key `first`.
 template <typename Real>
 ATTNGUARD_INLINE void attend_keys(const PackedHead<Real>& head,
@@ -192,8 +207,10 @@ ATTNGUARD_INLINE void attend_keys(const PackedHead<Real>& head,
   for (std::int64_t i = 0; i < tile.rows; ++i) {
     if (seen[i] == 0) continue;
     Real* scores = tile.scores + i * kTileKeys;
+    const bool bends = tile.bend.bends_scores();
+    if (bends) bend_row(tile.bend, tile.scale, i, first, count, scores);
     if (seen[i] < kTileKeys) hide(tile.allowed[i], first, count, scores);
-    weigh_row(scores, tile.scale, head.channels,
+    weigh_row(scores, bends ? Real{1} : tile.scale, head.channels,
               tile.output + i * head.channels, states[i]);
   }
 
@@ -221,10 +238,21 @@ ATTNGUARD_INLINE void attend_body(const PackedHead<Real>& head,
   for (std::int64_t first = 0; first < head.seq_len_kv; first += kTileKeys)
     attend_keys(head, tile, first, std::min(kTileKeys, head.seq_len_kv - first),
                 states);
+  const Real sink = static_cast<Real>(tile.bend.sink);
+  constexpr Real kNone = -std::numeric_limits<Real>::infinity();
   for (std::int64_t i = 0; i < tile.rows; ++i) {
-    if (tile.allowed[i].empty()) continue;
+    RowState<Real>& state = states[i];
     Real* output = tile.output + i * head.channels;
-    for (std::int64_t c = 0; c < head.channels; ++c) output[c] /= states[i].sum;
+    if (sink > state.largest && state.largest > kNone) {
+      rescale(sink - state.largest, head.channels, output, state.sum);
+      state.largest = sink;
+    }
+    if (sink > kNone)
+      state.sum += state.largest > kNone ? std::exp(sink - state.largest) : 1;
+    if (tile.lse != nullptr)
+      tile.lse[i] = std::max(state.largest, sink) + std::log(state.sum);
+    if (tile.allowed[i].empty()) continue;
+    for (std::int64_t c = 0; c < head.channels; ++c) output[c] /= state.sum;
   }
 }
 

@@ -15,6 +15,7 @@
 #define ATTNGUARD_ADAPTERS_PLAIN_TILE_KERNEL_H_
 
 #include <cstdint>
+#include <limits>
 
 #include "guard/problem/key_ranges.h"
 
@@ -38,6 +39,18 @@ struct PackedHead {
   std::int64_t channels = 0;  // head_dim_v, padded
 };
 
+// What bends the scores of a head, after the scale; see row_steps.h.
+struct Bend {
+  double softcap = 0;  // 0: none
+  double slope = 0;    // of ALiBi
+  double sink = -std::numeric_limits<double>::infinity();
+
+  // The place among the keys of the tile's first query.
+  std::int64_t first_position = 0;
+
+  bool bends_scores() const { return softcap > 0 || slope > 0; }
+};
+
 // `allowed[i]` are the keys of row i; rows <= kTileQueries.
 template <typename Real>
 struct QueryTile {
@@ -47,6 +60,8 @@ struct QueryTile {
   const KeyRanges* allowed = nullptr;  // [rows]
   Real* scores = nullptr;              // [kTileQueries, kTileKeys], scratch
   Real* output = nullptr;              // [kTileQueries, channels], result
+  Bend bend;
+  Real* lse = nullptr;  // [rows], result; nullptr: not wanted
 };
 
 enum class InstructionSet {

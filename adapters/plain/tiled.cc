@@ -1,11 +1,14 @@
 // Tiled attention with an online softmax, as fast kernels compute it: tiles of
 // 64 queries by 64 keys, sums in fp32 (fp64 for fp64). See tile_kernel.h.
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "adapters/plain/builtin_table.h"
 #include "adapters/plain/threads.h"
 #include "adapters/plain/tile_kernel.h"
+#include "guard/engine/attention_variant.h"
+#include "guard/engine/mask_tensor.h"
 
 namespace attnguard {
 namespace {
@@ -85,6 +88,7 @@ class TileRunner {
         scores_(static_cast<std::size_t>(kTileQueries * kTileKeys)),
         output_(
             static_cast<std::size_t>(kTileQueries * keys.head(0, 0).channels)),
+        lse_(static_cast<std::size_t>(kTileQueries)),
         allowed_(static_cast<std::size_t>(kTileQueries)) {}
 
   void run(std::int64_t batch, std::int64_t head, std::int64_t tile) {
@@ -93,8 +97,8 @@ class TileRunner {
         std::min(kTileQueries, problem_.len_q(batch) - begin);
     if (rows <= 0) return;
     for (std::int64_t i = 0; i < rows; ++i) {
-      problem_.mask.allowed(problem_.row(batch, begin + i),
-                            allowed_[static_cast<std::size_t>(i)]);
+      allowed_keys(call_, problem_.row(batch, begin + i),
+                   allowed_[static_cast<std::size_t>(i)]);
       call_.query.load_row(batch, head, begin + i, 0, problem_.head_dim_qk,
                            row_.data());
       std::copy_n(row_.data(), problem_.head_dim_qk,
@@ -102,17 +106,46 @@ class TileRunner {
     }
     const PackedHead<Real> packed =
         keys_.head(batch, problem_.kv_head_of(head));
+    const Bend bend{problem_.softcap.value_or(0), problem_.alibi_slope(head),
+                    problem_.sink(head),
+                    problem_.row(batch, begin).bottom_right()};
+    const bool wants_lse = call_.softmax_lse.data != nullptr;
     attend(packed, {rows, static_cast<Real>(problem_.scale()), query_.data(),
-                    allowed_.data(), scores_.data(), output_.data()});
+                    allowed_.data(), scores_.data(), output_.data(), bend,
+                    wants_lse ? lse_.data() : nullptr});
     for (std::int64_t i = 0; i < rows; ++i) {
       std::copy_n(output_.data() + i * packed.channels, problem_.head_dim_v,
                   row_.data());
+      if (allowed_[static_cast<std::size_t>(i)].empty())
+        fill_empty_row(batch, head);
+      if (wants_lse) {
+        const double lse = lse_[static_cast<std::size_t>(i)];
+        call_.softmax_lse.store_row(batch, head, begin + i, 0, 1, &lse);
+      }
       call_.output.store_row(batch, head, begin + i, 0, problem_.head_dim_v,
                              row_.data());
     }
   }
 
  private:
+  // What the problem promises for a row without keys, into row_.
+  void fill_empty_row(std::int64_t batch, std::int64_t head) {
+    const std::int64_t channels = problem_.head_dim_v;
+    if (problem_.empty_row == EmptyRow::kNan)
+      std::fill_n(row_.data(), channels,
+                  std::numeric_limits<double>::quiet_NaN());
+    const std::int64_t keys = problem_.len_kv(batch);
+    if (problem_.empty_row != EmptyRow::kMean || keys == 0) return;
+    std::vector<double> value(static_cast<std::size_t>(channels));
+    for (std::int64_t j = 0; j < keys; ++j) {
+      call_.value.load_row(batch, problem_.kv_head_of(head), j, 0, channels,
+                           value.data());
+      for (std::int64_t c = 0; c < channels; ++c) row_[c] += value[c];
+    }
+    for (std::int64_t c = 0; c < channels; ++c)
+      row_[c] /= static_cast<double>(keys);
+  }
+
   const AttentionCall& call_;
   const Problem& problem_;
   const PackedKeys<Real>& keys_;
@@ -120,6 +153,7 @@ class TileRunner {
   std::vector<Real> query_;
   std::vector<Real> scores_;
   std::vector<Real> output_;
+  std::vector<Real> lse_;
   std::vector<KeyRanges> allowed_;
 };
 
@@ -146,6 +180,9 @@ void run_as(const AttentionCall& call) {
 
 Engine make() {
   Engine engine;
+  engine.capabilities.features = all_input_features();
+  engine.capabilities.features.push_back(Feature::kLse);
+  engine.append = append_tokens;
   engine.run = [](const AttentionCall& call) {
     if (call.problem->dtype == Dtype::kFp64)
       run_as<double>(call);

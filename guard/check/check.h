@@ -31,6 +31,14 @@ struct CheckContext {
   Coverage coverage = Coverage::kEdges;
   std::uint64_t seed = 1;
   Tolerance tolerance;  // of this check, for the problem's dtype
+
+  // For checks that derive other problems, append to a cache or ask for more
+  // than the output; never nullptr in a run.
+  const Engine* engine = nullptr;
+
+  bool has(Feature feature) const {
+    return engine != nullptr && engine->capabilities.has(feature);
+  }
 };
 
 // Collects a check's findings: counts all, keeps the first kMostKept. One

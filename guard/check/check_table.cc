@@ -10,8 +10,28 @@ namespace attnguard {
 // its column to.
 std::span<const CheckInfo* const> all_checks() {
   static constexpr std::array kChecks = {
-      &kFutureInfluence, &kVisibility, &kRowSum,     &kReference,
-      &kFinite,          &kMemory,     &kRepeatable,
+      &kFutureInfluence,
+      &kAmplitude,
+      &kSequenceIsolation,
+      &kVisibility,
+      &kHeadMap,
+      &kRowSum,
+      &kValueRange,
+      &kReference,
+      &kScoreShift,
+      &kEmptyRow,
+      &kPrefixConsistency,
+      &kDecodeConsistency,
+      &kBatchConsistency,
+      &kToggle,
+      &kUnusedSlots,
+      &kUnusedSlotsNan,
+      &kWeights,
+      &kLse,
+      &kCacheWrite,
+      &kFinite,
+      &kMemory,
+      &kRepeatable,
   };
   return kChecks;
 }

@@ -14,6 +14,8 @@ class Finite final : public Check {
 
   void judge(const Observation& seen, FindingSink& sink) override {
     control_.judge(seen);
+    // NaN in places that no row may read has a check of its own.
+    if (seen.planned->mode.unused == UnusedFill::kNan) return;
     const auto first_bad = [&](const RowKeys& row) {
       return first_not_finite(context_.problem.output_dtype(),
                               seen.output.at(row.batch, row.head, row.query),
@@ -21,7 +23,7 @@ class Finite final : public Check {
                               context_.problem.head_dim_v);
     };
     rows_ += visit_rows_where(
-        context_.problem,
+        *seen.problem,
         [&](const RowKeys& row, std::vector<double>&) {
           return suspicious_if(first_bad(row) >= 0);
         },

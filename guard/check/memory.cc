@@ -7,7 +7,7 @@ namespace attnguard {
 namespace {
 
 std::string fault_message(const MemoryFault& fault) {
-  const std::string tensor(tensor_role_name(fault.tensor));
+  const std::string tensor(fault.tensor);
   switch (fault.place) {
     case MemoryFault::Place::kBefore:
       return "wrote " + std::to_string(-fault.element) +
@@ -37,7 +37,7 @@ class MemoryCheck final : public Check {
     for (const MemoryFault& fault : seen.memory_faults) {
       Finding finding{.kind = FindingKind::kOverwrite,
                       .probe = seen.planned->scores->name()};
-      finding.tensor = tensor_role_name(fault.tensor);
+      finding.tensor = fault.tensor;
       finding.element = fault.element;
       finding.message = fault_message(fault);
       sink.add(std::move(finding));
@@ -64,7 +64,7 @@ class MemoryCheck final : public Check {
   // Every row, those without an allowed key too: whatever the convention
   // gives them must be written.
   void find_unwritten(const Observation& seen, FindingSink& sink) {
-    const Problem& problem = context_.problem;
+    const Problem& problem = *seen.problem;
     for (std::int64_t b = 0; b < problem.batch; ++b)
       for (std::int64_t h = 0; h < problem.num_heads; ++h)
         for (std::int64_t i = 0; i < problem.len_q(b); ++i) {

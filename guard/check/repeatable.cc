@@ -21,7 +21,7 @@ class Repeatable final : public Check {
     const auto values = std::make_shared<RandomValues>(context_.problem, seed);
     first_ = control_.plan(plan, context_);
     plan.keep_output(first_);
-    second_ = plan.request(scores, values, 1);
+    second_ = plan.request(scores, values, {.repeat = 1});
   }
 
   void judge(const Observation& seen, FindingSink& sink) override {

@@ -4,6 +4,7 @@
 #include "guard/check/check_table.h"
 #include "guard/check/compare.h"
 #include "guard/check/control.h"
+#include "guard/check/reference_rows.h"
 #include "guard/check/rows.h"
 #include "guard/probe/ones.h"
 #include "guard/probe/random.h"
@@ -44,11 +45,12 @@ class RowSum final : public Check {
                     FindingSink& sink) {
     ++calls_;
     names_.insert(seen.planned->scores->name());
+    if (!context_.problem.sinks.empty()) {
+      judge_beside_sink(seen, ticket, sink);
+      return;
+    }
     const auto sum_of = [&](const RowKeys& row) {
-      double sum = 0;
-      seen.output.load_row(row.batch, row.head, row.query, ticket.first_column,
-                           1, &sum);
-      return sum;
+      return load_sum(seen, ticket, row.batch, row.head, row.query);
     };
     rows_ += visit_rows_where(
         context_.problem,
@@ -57,22 +59,56 @@ class RowSum final : public Check {
           return suspicious_if(!(std::abs(sum_of(row) - 1) <= bound));
         },
         [&](const RowKeys& row) {
-          report(seen, row, sum_of(row), bound_for(row.allowed.count()), sink);
+          report(seen, {row.batch, row.head, row.query}, sum_of(row), 1,
+                 bound_for(row.allowed.count()), sink);
         });
   }
 
-  static void report(const Observation& seen, const RowKeys& row, double sum,
-                     double bound, FindingSink& sink) {
+  static double load_sum(const Observation& seen, const Ticket& ticket,
+                         std::int64_t b, std::int64_t h, std::int64_t i) {
+    double sum = 0;
+    seen.output.load_row(b, h, i, ticket.first_column, 1, &sum);
+    return sum;
+  }
+
+  // A sink takes its share of the mass: what is left depends on the scores.
+  void judge_beside_sink(const Observation& seen, const Ticket& ticket,
+                         FindingSink& sink) {
+    struct Mass {
+      double expected, bound;
+    };
+    const RowChoice choice =
+        choose_rows(context_.problem, context_.coverage, context_.seed);
+    std::vector<Mass> masses(choice.rows.size());
+    for_each_reference_row(
+        seen, choice, [&](std::size_t n, const ReferenceRow& row) {
+          double bound = mass_bound(context_.problem, context_.numerics, row);
+          if (context_.tolerance.kind == Tolerance::Kind::kNumber)
+            bound = context_.tolerance.number;
+          masses[n] = {row.mass, bound};
+        });
+    rows_ += static_cast<std::int64_t>(choice.rows.size());
+    for (std::size_t n = 0; n < masses.size(); ++n) {
+      const RowIndex& row = choice.rows[n];
+      const double sum = load_sum(seen, ticket, row.batch, row.head, row.query);
+      if (std::abs(sum - masses[n].expected) <= masses[n].bound) continue;
+      report(seen, row, sum, masses[n].expected, masses[n].bound, sink);
+    }
+  }
+
+  static void report(const Observation& seen, const RowIndex& row, double sum,
+                     double expected, double bound, FindingSink& sink) {
     Finding finding{.kind = FindingKind::kMass,
                     .probe = seen.planned->scores->name(),
                     .batch = row.batch,
                     .head = row.head,
                     .query = row.query,
                     .observed = sum,
-                    .expected = 1,
+                    .expected = expected,
                     .bound = bound};
     finding.message = row_name(row.batch, row.head, row.query) +
-                      ": weights sum to " + format_short(sum) + " instead of 1";
+                      ": weights sum to " + format_short(sum) + " instead of " +
+                      format_short(expected);
     sink.add(std::move(finding));
   }
 
@@ -115,11 +151,18 @@ What it sees
       row 1: 0.40 0.60       = 1      row 1: 0.25 0.52      = 0.77
       row 2: 0.20 0.30 0.50  = 1      row 2: 0.44 0.48 1.00 = 1.92
 
+  Beside a learned sink the sum is 1 less the sink's share, which fp64 attention
+  says for each row: a sum of exactly 1 is the bug there.
+
 What it looks like
   Softmax over the wrong axis after a transpose, a mask applied after the
   softmax, a denominator that counts masked keys, split-KV parts merged with
   the wrong weights, softmax taken twice, a tile that is added to the
   denominator but not to the output.
+
+Real reports
+  karpathy/ng-video-lecture#42 and PetrochukM/PyTorch-NLP#2 (wrong axis),
+  lucidrains/memory-compressed-attention#2 (mask after the softmax).
 
 What to look at in the kernel
   Which axis is reduced? What does the running sum contain when the maximum

@@ -18,14 +18,14 @@ class Visibility final : public Check {
     const bool ladder_up = add(make_ladder_up_probe);
     const bool ladder_down = add(make_ladder_down_probe);
     const bool needle = add(make_needle_probe);
-    add(make_census_probe);
+    const bool census = add(make_census_probe);
     add(make_step_probe);
     // The weights themselves, where the ladder's range does not fit.
     bool one_hot = false;
     if (!ladder_up || !ladder_down) one_hot = add(make_one_hot_probe);
     // Few columns of equal weights cannot tell keys apart on their own.
     enough_ = (ladder_up && ladder_down) || needle || one_hot ||
-              code_columns(context_.problem) >= kEnoughColumns;
+              (census && code_columns(context_.problem) >= kEnoughColumns);
     for (const auto& probe : probes_) probe->plan(plan);
   }
 
@@ -62,7 +62,8 @@ class Visibility final : public Check {
       probes_.push_back(std::move(probe));
       return true;
     }
-    left_out_ += (left_out_.empty() ? "" : "; ") + why_not;
+    if (left_out_.find(why_not) == std::string::npos)
+      left_out_ += (left_out_.empty() ? "" : "; ") + why_not;
     return false;
   }
 

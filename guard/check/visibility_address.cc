@@ -82,7 +82,8 @@ class AddressProbe final : public VisibilityProbe {
         wanted_(row.batch, row.head, row.query, row.allowed);
     seen.output.load_row(row.batch, row.head, row.query, ticket_.first_column,
                          columns, rows.data());
-    code_->value_row(row.batch, context_.problem.kv_head_of(row.head), key,
+    code_->value_row(context_.problem.owner(row.batch, key),
+                     context_.problem.kv_head_of(row.head), key,
                      rows.data() + columns);
     return key;
   }
@@ -120,7 +121,8 @@ class AddressProbe final : public VisibilityProbe {
       finding.message = row + ": must show key " + std::to_string(key) +
                         " alone and shows no single key (its weight is about " +
                         format_short(finding.observed) + ")";
-    } else if (shown->batch != b || shown->kv_head != g) {
+    } else if (shown->batch != context_.problem.owner(b, shown->kv_index) ||
+               shown->kv_head != g) {
       finding.kind = FindingKind::kLeak;
       finding.key = shown->kv_index;
       finding.message = row + ": reads key " + std::to_string(shown->kv_index) +

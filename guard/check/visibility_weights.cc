@@ -1,5 +1,6 @@
 // Census, step and one-hot: probes that read sums of weights.
 #include <algorithm>
+#include <cmath>
 
 #include "guard/check/compare.h"
 #include "guard/check/rows.h"
@@ -14,20 +15,18 @@ namespace {
 
 class CensusProbe final : public VisibilityProbe {
  public:
-  explicit CensusProbe(const CheckContext& context)
+  CensusProbe(const CheckContext& context,
+              std::shared_ptr<const CensusScores> scores)
       : context_(context),
-        seed_(base_seed(context.seed)),
+        scores_(std::move(scores)),
         code_(std::make_shared<CensusCode>(
             context.problem,
             std::min(code_columns(context.problem), CensusCode::kMostColumns),
-            seed_)) {}
+            base_seed(context.seed))) {}
 
   std::string name() const override { return "census"; }
 
-  void plan(Plan& plan) override {
-    ticket_ = plan.request(
-        std::make_shared<CensusScores>(context_.problem, seed_), code_);
-  }
+  void plan(Plan& plan) override { ticket_ = plan.request(scores_, code_); }
 
   void judge(const Observation& seen, FindingSink& sink) override {
     if (seen.call != ticket_.call) return;
@@ -41,9 +40,7 @@ class CensusProbe final : public VisibilityProbe {
         },
         [&](const RowKeys& row) {
           const Judgement judgement = judge_row(seen, row, mean);
-          report(row.batch, row.head, row.query,
-                 context_.problem.kv_head_of(row.head), row.allowed, mean,
-                 judgement.worst, judgement.bound, sink);
+          report(row, mean, judgement.worst, judgement.bound, sink);
         });
     rows_judged_ += rows;
   }
@@ -67,8 +64,9 @@ class CensusProbe final : public VisibilityProbe {
                         row.allowed, scratch.data() + columns);
     seen.output.load_row(row.batch, row.head, row.query, ticket_.first_column,
                          code_->columns(), scratch.data());
-    const auto count = static_cast<double>(row.allowed.count());
-    const CensusError error = bound_for(row.allowed.count());
+    const double count =
+        static_cast<double>(row.allowed.count()) + sink_keys(row);
+    const CensusError error = bound_for(row);
     Judgement judgement;
     for (std::size_t c = 0; c < columns; ++c) {
       const double bound = error.at(sum[c]);
@@ -84,22 +82,36 @@ class CensusProbe final : public VisibilityProbe {
     return judgement;
   }
 
-  // In keys, for a row of `count` allowed keys.
-  CensusError bound_for(std::int64_t count) const {
+  // What the row's sink counts for, in keys.
+  double sink_keys(const RowKeys& row) const {
+    return std::exp(context_.problem.sink(row.head) -
+                    scores_->common_score(
+                        row.head, context_.problem.row(row.batch, row.query)));
+  }
+
+  CensusError bound_for(const RowKeys& row) const {
+    const std::int64_t keys = row.allowed.count();
+    const double count = static_cast<double>(keys) + sink_keys(row);
     if (context_.tolerance.kind == Tolerance::Kind::kNumber)
-      return {context_.tolerance.number * static_cast<double>(count), 0};
+      return {context_.tolerance.number * count, 0};
     CensusError error =
-        census_error(context_.numerics, context_.problem.output_dtype(), count);
+        census_error(context_.numerics, context_.problem.output_dtype(), keys);
     error.fixed *= 2;
     error.per_key *= 2;
+    // Scores that are equal up to rounding, and a sink's rounded share.
+    error.fixed += static_cast<double>(keys) *
+                   std::expm1(2 * scores_->score_error(row.head));
+    if (count > static_cast<double>(keys))
+      error.fixed += 16 * unit_roundoff(context_.numerics.accumulator) * count;
     return error;
   }
 
-  void report(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t g,
-              const KeyRanges& allowed, const std::vector<double>& mean,
+  void report(const RowKeys& place, const std::vector<double>& mean,
               double worst, double worst_bound, FindingSink& sink) {
+    const auto [b, h, i, allowed] = place;
     const CensusCode::Explanation why =
-        code_->explain(b, g, allowed, mean.data());
+        code_->explain(b, context_.problem.kv_head_of(h), allowed, mean.data(),
+                       sink_keys(place));
     const std::string row = row_name(b, h, i);
     Finding finding{.probe = "census",
                     .batch = b,
@@ -137,7 +149,7 @@ class CensusProbe final : public VisibilityProbe {
   }
 
   CheckContext context_;
-  std::uint64_t seed_;
+  std::shared_ptr<const CensusScores> scores_;
   std::shared_ptr<const CensusCode> code_;
   Ticket ticket_;
 };
@@ -194,12 +206,17 @@ class StepProbe final : public VisibilityProbe {
                               column);
   }
 
-  // True when the row sees no key that counts in column c.
+  // True when the row sees no key that counts in column c, whichever entry
+  // owns its keys.
   bool shielded(const RowKeys& row, std::int64_t c) const {
-    const std::int64_t cut = cut_of(row, c);
-    return values_->direction(c) == StepValues::Direction::kUp
-               ? row.allowed.last() < cut
-               : row.allowed.first() > cut;
+    const bool up = values_->direction(c) == StepValues::Direction::kUp;
+    const auto beyond = [&](std::int64_t cut) {
+      return up ? row.allowed.last() < cut : row.allowed.first() > cut;
+    };
+    if (!beyond(cut_of(row, c))) return false;
+    return context_.problem.shared_prefix == 0 ||
+           beyond(
+               values_->threshold(0, context_.problem.kv_head_of(row.head), c));
   }
 
   bool shields_some_column(const RowKeys& row) const {
@@ -245,21 +262,21 @@ class OneHotProbe final : public VisibilityProbe {
  public:
   static constexpr std::int64_t kMostCalls = 2;
 
-  explicit OneHotProbe(const CheckContext& context) : context_(context) {}
+  OneHotProbe(const CheckContext& context,
+              std::shared_ptr<const CensusScores> scores)
+      : context_(context), scores_(std::move(scores)) {}
 
   std::string name() const override { return "one-hot"; }
 
   void plan(Plan& plan) override {
     // Equal scores: every allowed key's weight is 1 / n, which no dtype loses
     // at the lengths that fit.
-    const auto scores = std::make_shared<CensusScores>(
-        context_.problem, base_seed(context_.seed));
     const std::int64_t width = context_.problem.head_dim_v;
     for (std::int64_t key = 0; key < context_.problem.max_len_kv();
          key += width) {
       const auto values = std::make_shared<OneHot>(
           key, std::min(width, context_.problem.max_len_kv() - key));
-      blocks_.push_back({values, plan.request(scores, values)});
+      blocks_.push_back({values, plan.request(scores_, values)});
     }
   }
 
@@ -308,14 +325,18 @@ class OneHotProbe final : public VisibilityProbe {
   }
 
   CheckContext context_;
+  std::shared_ptr<const CensusScores> scores_;
   std::vector<Block> blocks_;
 };
 
 }  // namespace
 
 VisibilityProbePtr make_census_probe(const CheckContext& context,
-                                     std::string&) {
-  return std::make_unique<CensusProbe>(context);
+                                     std::string& why_not) {
+  auto scores = CensusScores::make(context.problem, context.numerics,
+                                   base_seed(context.seed), why_not);
+  if (!scores) return nullptr;
+  return std::make_unique<CensusProbe>(context, std::move(scores));
 }
 
 VisibilityProbePtr make_step_probe(const CheckContext& context, std::string&) {
@@ -331,7 +352,10 @@ VisibilityProbePtr make_one_hot_probe(const CheckContext& context,
               " calls of head_dim_v columns hold";
     return nullptr;
   }
-  return std::make_unique<OneHotProbe>(context);
+  auto scores = CensusScores::make(context.problem, context.numerics,
+                                   base_seed(context.seed), why_not);
+  if (!scores) return nullptr;
+  return std::make_unique<OneHotProbe>(context, std::move(scores));
 }
 
 }  // namespace attnguard

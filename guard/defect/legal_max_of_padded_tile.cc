@@ -6,8 +6,8 @@
 
 namespace attnguard {
 
-// Any reference cancels in the quotient, as long as nothing underflows: here
-// in fp64.
+// Any reference cancels in the quotient, as long as nothing underflows: kernels
+// that rescale late let it be 8 binary orders too large, no more.
 const Defect kDefectLegalMaxOfPaddedTile = {
     .id = "legal-max-of-padded-tile",
     .summary =
@@ -26,7 +26,9 @@ const Defect kDefectLegalMaxOfPaddedTile = {
           AttentionVariant variant;
           variant.row_softmax = [](const VariantRow&, const KeyRanges& keys,
                                    std::span<double> scores) {
-            const double reference = std::max(largest_score(keys, scores), 0.0);
+            const double largest = largest_score(keys, scores);
+            const double reference =
+                std::clamp(0.0, largest, largest + 8 * std::log(2.0));
             double sum = 0;
             for_each_key(keys, scores, [&](std::int64_t, double& s) {
               sum += s = std::exp(s - reference);

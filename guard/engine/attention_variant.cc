@@ -1,7 +1,11 @@
 #include "guard/engine/attention_variant.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
+
+#include "guard/engine/mask_tensor.h"
 
 namespace attnguard {
 namespace {
@@ -28,12 +32,27 @@ class SlotReader {
     count_ = count;
     KeyRanges all;
     all.append(0, count);
-    rows_ = fp64_rows(view_, slot.batch, slot.kv_head, all, buffer_);
+    if (variant_.row_offset)
+      gather();
+    else
+      rows_ = fp64_rows(view_, slot.batch, slot.kv_head, all, buffer_);
     if (variant_.stored && count > 0) edit();
     return rows_;
   }
 
  private:
+  void gather() {
+    const std::int64_t channels = view_.shape[3];
+    buffer_.resize(static_cast<std::size_t>(count_ * channels));
+    for (std::int64_t j = 0; j < count_; ++j)
+      decode(
+          view_.dtype,
+          view_.data + variant_.row_offset(call_, role_, slot_, j) *
+                           static_cast<std::int64_t>(dtype_size(view_.dtype)),
+          view_.strides[3], channels, buffer_.data() + j * channels);
+    rows_ = {buffer_.data(), channels};
+  }
+
   void edit() {
     const std::int64_t channels = view_.shape[3];
     std::vector<double> edited(static_cast<std::size_t>(count_ * channels));
@@ -125,6 +144,11 @@ struct RowBuffers {
 
 void find_keys(const HeadWork& work, const VariantRow& row, KeyRanges& keys) {
   const AttentionVariant& variant = work.variant;
+  if (work.call.mask.data != nullptr && !variant.place) {
+    allowed_keys(work.call, row.place, keys);
+    if (variant.allowed) variant.allowed(row, keys);
+    return;
+  }
   RowPlace place = row.place;
   if (variant.place) {
     variant.place(row, place);
@@ -143,8 +167,67 @@ void find_scores(const HeadWork& work, const VariantRow& row,
   if (work.variant.query) work.variant.query(row, query);
   score_row(query.data(), work.key, problem.head_dim_qk, work.scale, keys,
             scores);
+  if (work.variant.bend)
+    work.variant.bend(row, keys, work.all_keys(scores));
+  else
+    bend_scores(problem, row.head, row.place, keys, scores);
   if (work.variant.scores)
     work.variant.scores(row, keys, work.all_keys(scores));
+}
+
+double sink_of(const HeadWork& work, const VariantRow& row) {
+  return work.variant.sink ? work.variant.sink(row)
+                           : work.problem().sink(row.head);
+}
+
+// Before scores become weights.
+void report_lse(const HeadWork& work, const VariantRow& row,
+                const KeyRanges& keys, const double* scores) {
+  if (work.call.softmax_lse.data == nullptr) return;
+  const double sink = sink_of(work, row);
+  double largest = sink;
+  for (const KeyRange& range : keys.ranges())
+    for (std::int64_t j = range.begin; j < range.end; ++j)
+      largest = std::max(largest, scores[j]);
+  double lse = largest;
+  if (largest != -std::numeric_limits<double>::infinity()) {
+    double sum = std::exp(sink - largest);
+    for (const KeyRange& range : keys.ranges())
+      for (std::int64_t j = range.begin; j < range.end; ++j)
+        sum += std::exp(scores[j] - largest);
+    lse += std::log(sum);
+  }
+  if (work.variant.lse) work.variant.lse(row, lse);
+  work.call.softmax_lse.store_row(work.batch, work.head, row.place.q_index, 0,
+                                  1, &lse);
+}
+
+void report_weights(const HeadWork& work, const VariantRow& row,
+                    const KeyRanges& keys, const double* weights) {
+  const TensorView& to = work.call.weights;
+  if (to.data == nullptr) return;
+  std::vector<double> dense(static_cast<std::size_t>(to.shape[3]), 0.0);
+  for (const KeyRange& range : keys.ranges())
+    std::copy(weights + range.begin, weights + range.end,
+              dense.begin() + range.begin);
+  if (work.variant.reported_weights)
+    work.variant.reported_weights(row, keys, dense);
+  to.store_row(work.batch, work.head, row.place.q_index, 0, to.shape[3],
+               dense.data());
+}
+
+void fill_empty_row(const HeadWork& work, std::vector<double>& output) {
+  const Problem& problem = work.problem();
+  if (problem.empty_row == EmptyRow::kNan)
+    std::fill(output.begin(), output.end(),
+              std::numeric_limits<double>::quiet_NaN());
+  if (problem.empty_row != EmptyRow::kMean) return;
+  const std::int64_t count = problem.len_kv(work.batch);
+  KeyRanges all;
+  all.append(0, count);
+  const std::vector<double> equal(static_cast<std::size_t>(count),
+                                  1.0 / static_cast<double>(count));
+  mix_values(equal.data(), work.value, problem.head_dim_v, all, output.data());
 }
 
 void finish_row(const HeadWork& work, const VariantRow& row,
@@ -158,6 +241,8 @@ void finish_row(const HeadWork& work, const VariantRow& row,
     variant.mix(row, keys, all_weights, work.value, output);
   else
     mix_values(weights, work.value, channels, keys, output.data());
+  if (keys.empty()) fill_empty_row(work, output);
+  report_weights(work, row, keys, weights);
   if (variant.output) variant.output(row, output);
   if (variant.keeps && !variant.keeps(row)) return;
   work.call.output.store_row(work.batch, work.head, row.place.q_index, 0,
@@ -169,10 +254,11 @@ void run_row(const HeadWork& work, std::int64_t q_index, RowBuffers& own) {
   double* scores = own.scores.data();
   find_keys(work, row, own.keys);
   find_scores(work, row, own.keys, own.query, scores);
+  report_lse(work, row, own.keys, scores);
   if (work.variant.row_softmax)
     work.variant.row_softmax(row, own.keys, work.all_keys(scores));
   else
-    softmax_row(own.keys, scores);
+    softmax_row(own.keys, scores, sink_of(work, row));
   finish_row(work, row, own.keys, scores, own.output);
 }
 
@@ -202,6 +288,7 @@ VariantScores score_matrix(const HeadWork& work) {
     KeyRanges& keys = matrix.keys[static_cast<std::size_t>(i)];
     find_keys(work, work.row(i), keys);
     find_scores(work, work.row(i), keys, own.query, matrix.row(i));
+    report_lse(work, work.row(i), keys, matrix.row(i));
   }
   return matrix;
 }
@@ -242,12 +329,34 @@ Status run_variant(const AttentionVariant& variant, const AttentionCall& call) {
   return ok_status();
 }
 
+Status append_tokens(const CacheAppend& append) {
+  const Problem& problem = *append.problem;
+  const auto channels = static_cast<std::size_t>(
+      std::max(problem.head_dim_qk, problem.head_dim_v));
+  std::vector<double> row(channels);
+  for (std::int64_t b = 0; b < problem.batch; ++b)
+    for (std::int64_t g = 0; g < problem.num_kv_heads; ++g)
+      for (std::int64_t n = 0; n < append.num_new; ++n) {
+        const std::int64_t at = problem.len_kv(b) - append.num_new + n;
+        append.new_key.load_row(b, g, n, 0, problem.head_dim_qk, row.data());
+        append.key.store_row(b, g, at, 0, problem.head_dim_qk, row.data());
+        if (problem.value_in_key) continue;
+        append.new_value.load_row(b, g, n, 0, problem.head_dim_v, row.data());
+        append.value.store_row(b, g, at, 0, problem.head_dim_v, row.data());
+      }
+  return ok_status();
+}
+
 Engine variant_engine(std::string name, std::string description,
                       AttentionVariant variant) {
   Engine engine;
   engine.name = std::move(name);
   engine.description = std::move(description);
   engine.capabilities.numerics = fp64_numerics;
+  engine.capabilities.features = all_input_features();
+  engine.capabilities.features.push_back(Feature::kLse);
+  engine.capabilities.features.push_back(Feature::kWeights);
+  engine.append = variant.append ? variant.append : append_tokens;
   engine.run = [variant = std::move(variant)](const AttentionCall& call) {
     return run_variant(variant, call);
   };

@@ -12,12 +12,18 @@
 //   q_i       = row i of the head's queries      `query_head`; edited by
 //                                                `query`
 //   keys[i]   = mask(where row i stands)         edited by `place`, `allowed`
-//   s[i, j]   = scale * q_i . k_j                `scale`; edited by `scores`
-//   p[i, :]   = softmax over keys[i]             or `row_softmax` on the row,
-//                                                `softmax` on the matrices;
-//                                                edited by `weights`
+//   s[i, j]   = scale * q_i . k_j                `scale`
+//   s[i, j]   = soft-capped, ALiBi added         or `bend`; edited by `scores`
+//   p[i, :]   = softmax over keys[i] and sink    `sink`; or `row_softmax` on
+//                                                the row, `softmax` on the
+//                                                matrices; edited by `weights`
 //   o[i, :]   = sum_j p[i, j] v_j                or `mix`; edited by `output`
 //   output[i] = o[i]                             unless `keeps` says no
+//   lse[i]    = log sum_j exp(s[i, j])           edited by `lse`
+//   weights   = p                                edited by `reported_weights`
+//
+// Rows without keys follow Problem::empty_row. A mask that is given as a
+// tensor is read from it.
 //
 // Hooks are called from several threads at once and must not throw.
 #ifndef ATTNGUARD_GUARD_ENGINE_ATTENTION_VARIANT_H_
@@ -82,6 +88,12 @@ struct AttentionVariant {
   std::function<KvSlot(const Problem&, std::int64_t batch, std::int64_t head)>
       value_slot;
 
+  // Replaces where token `position` of a slot is read: the offset of its row
+  // in elements from the start of the key or value tensor.
+  std::function<std::int64_t(const AttentionCall&, TensorRole, const KvSlot&,
+                             std::int64_t position)>
+      row_offset;
+
   // Edits the keys or the values of a slot, as storing them in a smaller type
   // does: [positions, channels].
   std::function<void(const AttentionCall&, TensorRole, const KvSlot&,
@@ -94,10 +106,18 @@ struct AttentionVariant {
   // Edits the row's query, head_dim_qk channels.
   std::function<void(const VariantRow&, std::span<double> query)> query;
 
-  // Edits the scaled scores of a row; index: kv_index.
+  // Replaces bend_scores: soft-cap and ALiBi on the scaled scores of a row.
+  std::function<void(const VariantRow&, const KeyRanges& keys,
+                     std::span<double> scores)>
+      bend;
+
+  // Edits the finished scores of a row; index: kv_index.
   std::function<void(const VariantRow&, const KeyRanges& keys,
                      std::span<double> scores)>
       scores;
+
+  // Replaces the head's sink logit; -inf: none.
+  std::function<double(const VariantRow&)> sink;
 
   // Replaces the softmax of a row: scores become weights, in place.
   std::function<void(const VariantRow&, const KeyRanges& keys,
@@ -126,12 +146,25 @@ struct AttentionVariant {
 
   // False: the row is computed and never written.
   std::function<bool(const VariantRow&)> keeps;
+
+  // Edit what is reported beside the output, where it is asked for.
+  std::function<void(const VariantRow&, double& lse)> lse;
+  std::function<void(const VariantRow&, const KeyRanges& keys,
+                     std::span<double> weights)>
+      reported_weights;
+
+  // Replaces append_tokens.
+  AppendCallback append;
 };
 
-// Takes every problem, in host memory. OpenMP over rows; the result does not
-// depend on the number of threads. Memory beside the tensors: one (batch,
-// head) of keys and values in fp64 and, only with the `softmax` hook, the
-// score matrices of one head; a row of scores per thread otherwise.
+// Writes the new rows of every entry to the last tokens of its cache.
+Status append_tokens(const CacheAppend& append);
+
+// Takes every problem and gives LSE and weights, in host memory. OpenMP over
+// rows; the result does not depend on the number of threads. Memory beside the
+// tensors: one (batch, head) of keys and values in fp64 and, only with the
+// `softmax` hook, the score matrices of one head; a row of scores per thread
+// otherwise.
 Status run_variant(const AttentionVariant& variant, const AttentionCall& call);
 
 // run_variant as an engine that computes in fp64.

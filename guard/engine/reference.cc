@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "guard/engine/attention_variant.h"
 #include "guard/engine/row_steps.h"
@@ -45,6 +46,7 @@ double max_abs(const double* row, std::int64_t count) {
 void measure_scores(const double* query, const Fp64Rows& key,
                     std::int64_t head_dim_qk, const KeyRanges& allowed,
                     const double* scores, ReferenceRow& row) {
+  // Before they are bent: the raw sums are what rounds.
   row.score_magnitude = row.max_abs_score = 0;
   double largest_key = 0;
   for (const KeyRange& range : allowed.ranges()) {
@@ -70,6 +72,7 @@ void measure_values(const double* weights, const Fp64Rows& value,
                     std::int64_t head_dim_v, const KeyRanges& allowed,
                     ReferenceRow& row) {
   const auto channels = static_cast<std::size_t>(head_dim_v);
+  row.mass = 0;
   row.weighted_abs.assign(channels, 0);
   row.spread.assign(channels, 0);
   row.total_abs.assign(channels, 0);
@@ -89,8 +92,56 @@ void measure_values(const double* weights, const Fp64Rows& value,
         total_abs[c] += std::abs(v_row[c]);
       }
       row.value_block_magnitude += weight * max_abs(v_row, head_dim_v);
+      row.mass += weight;
     }
   }
+  const double sink_weight = std::max(1 - row.mass, 0.0);
+  if (sink_weight > 1e-15)
+    for (std::int64_t c = 0; c < head_dim_v; ++c)
+      spread[c] += sink_weight * std::abs(output[c]);
+}
+
+// Errors of a row's scores and exponentials, in nats.
+double exponent_error(const Problem& problem, const Numerics& numerics,
+                      const ReferenceRow& row) {
+  const double u_sum = unit_roundoff(numerics.accumulator);
+  const double u_score = unit_roundoff(numerics.score);
+  double error =
+      problem.scale() *
+      (kLambda * std::sqrt(static_cast<double>(problem.head_dim_qk)) * u_sum *
+           row.score_magnitude +
+       numerics.key_error * row.key_block_magnitude);
+  if (u_score > u_sum) error += u_score * row.max_abs_score;
+  if (problem.softcap) error += 6 * u_sum * *problem.softcap;
+  return error + u_sum * (4 * row.max_abs_score + 4);
+}
+
+// Relative error of a weight and of sums of weights.
+double sum_error(const Numerics& numerics, const ReferenceRow& row) {
+  return unit_roundoff(numerics.probability) +
+         kLambda * std::sqrt(static_cast<double>(row.num_keys)) *
+             unit_roundoff(numerics.accumulator);
+}
+
+// What a row without keys gives.
+void fill_empty_row(const ReferenceInputs& inputs, std::int64_t batch,
+                    std::int64_t kv_head, std::vector<double>& value_buffer,
+                    ReferenceRow& row) {
+  const Problem& problem = *inputs.problem;
+  const std::int64_t count = problem.len_kv(batch);
+  if (problem.empty_row == EmptyRow::kNan)
+    std::fill(row.output.begin(), row.output.end(),
+              std::numeric_limits<double>::quiet_NaN());
+  if (problem.empty_row != EmptyRow::kMean || count == 0) return;
+  KeyRanges all;
+  all.append(0, count);
+  const std::vector<double> equal(static_cast<std::size_t>(count),
+                                  1.0 / static_cast<double>(count));
+  const Fp64Rows value =
+      fp64_rows(inputs.value, batch, kv_head, all, value_buffer);
+  row.num_keys = count;
+  mix_values(equal.data(), value, problem.head_dim_v, all, row.output.data());
+  measure_values(equal.data(), value, problem.head_dim_v, all, row);
 }
 
 // Weights below this may be lost whole: the smallest normal number of types
@@ -124,7 +175,7 @@ ReferenceInputs DecodedInputs::inputs() const {
 void reference_row(const ReferenceInputs& inputs, std::int64_t batch,
                    std::int64_t head, std::int64_t q_index, ReferenceRow& row) {
   // Kept between calls: judging rows allocates only while they grow.
-  thread_local std::vector<double> query, key_buffer, value_buffer, weights;
+  thread_local std::vector<double> query, key_buffer, value_buffer;
   thread_local KeyRanges allowed;
   const Problem& problem = *inputs.problem;
   const RowPlace place = problem.row(batch, q_index);
@@ -132,55 +183,80 @@ void reference_row(const ReferenceInputs& inputs, std::int64_t batch,
   row.num_keys = allowed.count();
 
   query.resize(static_cast<std::size_t>(problem.head_dim_qk));
-  weights.resize(static_cast<std::size_t>(place.seq_len_kv));
+  row.weights.resize(static_cast<std::size_t>(place.seq_len_kv));
+  double* weights = row.weights.data();
   inputs.query.load_row(batch, head, q_index, 0, problem.head_dim_qk,
                         query.data());
   const std::int64_t kv_head = problem.kv_head_of(head);
   const Fp64Rows key =
       fp64_rows(inputs.key, batch, kv_head, allowed, key_buffer);
   score_row(query.data(), key, problem.head_dim_qk, problem.scale(), allowed,
-            weights.data());
-  measure_scores(query.data(), key, problem.head_dim_qk, allowed,
-                 weights.data(), row);
-  softmax_row(allowed, weights.data());
+            weights);
+  measure_scores(query.data(), key, problem.head_dim_qk, allowed, weights, row);
+  bend_scores(problem, head, place, allowed, weights);
+  if (problem.alibi_max_bias && !allowed.empty())
+    row.max_abs_score += problem.alibi_slope(head) *
+                         static_cast<double>(std::max(
+                             std::abs(allowed.first() - place.bottom_right()),
+                             std::abs(allowed.last() - place.bottom_right())));
+  if (!problem.sinks.empty())
+    row.max_abs_score =
+        std::max(row.max_abs_score, std::abs(problem.sink(head)));
+  row.lse = softmax_row(allowed, weights, problem.sink(head));
 
   const Fp64Rows value =
       fp64_rows(inputs.value, batch, kv_head, allowed, value_buffer);
   row.output.resize(static_cast<std::size_t>(problem.head_dim_v));
-  mix_values(weights.data(), value, problem.head_dim_v, allowed,
-             row.output.data());
-  measure_values(weights.data(), value, problem.head_dim_v, allowed, row);
+  mix_values(weights, value, problem.head_dim_v, allowed, row.output.data());
+  measure_values(weights, value, problem.head_dim_v, allowed, row);
+  if (allowed.empty())
+    fill_empty_row(inputs, batch, kv_head, value_buffer, row);
 }
 
 double reference_bound(const Problem& problem, const Numerics& numerics,
                        const ReferenceRow& row, std::int64_t channel) {
   if (row.num_keys == 0) return 0;
   const auto c = static_cast<std::size_t>(channel);
-  const double u_sum = unit_roundoff(numerics.accumulator);
-  const double u_score = unit_roundoff(numerics.score);
-  const double head_dim = static_cast<double>(problem.head_dim_qk);
-  const double n = static_cast<double>(row.num_keys);
-
-  double score_error =
-      problem.scale() *
-      (kLambda * std::sqrt(head_dim) * u_sum * row.score_magnitude +
-       numerics.key_error * row.key_block_magnitude);
-  if (u_score > u_sum) score_error += u_score * row.max_abs_score;
-  const double exp_error = u_sum * (4 * row.max_abs_score + 4);
-
   const Dtype out = problem.output_dtype();
-  const double weight_error =
-      unit_roundoff(numerics.probability) + kLambda * std::sqrt(n) * u_sum;
   // Without spread no weights can move the output, however wrong they are.
   const double moved =
       row.spread[c] == 0
           ? 0
-          : std::expm1(2 * (score_error + exp_error)) * row.spread[c];
-  return moved + weight_error * row.weighted_abs[c] +
+          : std::expm1(2 * exponent_error(problem, numerics, row)) *
+                row.spread[c];
+  return moved + sum_error(numerics, row) * row.weighted_abs[c] +
          numerics.value_error * row.value_block_magnitude +
          unit_roundoff(out) * std::abs(row.output[c]) +
          weight_floor(numerics.probability) * row.total_abs[c] +
          weight_floor(out);
+}
+
+double mass_bound(const Problem& problem, const Numerics& numerics,
+                  const ReferenceRow& row) {
+  // The output for v = 1: its spread is that of the sink, twice.
+  const double spread = 2 * row.mass * std::max(1 - row.mass, 0.0);
+  return std::expm1(2 * exponent_error(problem, numerics, row)) * spread +
+         sum_error(numerics, row) * row.mass +
+         unit_roundoff(problem.output_dtype()) + numerics.value_error;
+}
+
+double weight_bound(const Problem& problem, const Numerics& numerics,
+                    const ReferenceRow& row, std::int64_t kv_index) {
+  return std::expm1(2 * exponent_error(problem, numerics, row) +
+                    sum_error(numerics, row)) *
+             row.weights[static_cast<std::size_t>(kv_index)] +
+         weight_floor(numerics.probability);
+}
+
+double lse_bound(const Problem& problem, const Numerics& numerics,
+                 const ReferenceRow& row) {
+  // The result is stored in fp32 at least; the largest score is added to the
+  // logarithm of a sum.
+  return exponent_error(problem, numerics, row) + sum_error(numerics, row) +
+         4 *
+             unit_roundoff(problem.dtype == Dtype::kFp64 ? Dtype::kFp64
+                                                         : Dtype::kFp32) *
+             (std::abs(row.lse) + 1);
 }
 
 Engine reference_engine() {

@@ -3,8 +3,9 @@
 //   s_j = scale * sum_k q_k k_jk        p_j = exp(s_j) / sum_j exp(s_j)
 //   o_c = sum_j p_j v_jc                sums over the row's allowed keys
 //
-// A row with no allowed key is zero. Keys that are not allowed are never
-// looked at, so NaN or Inf there does not reach the result.
+// with the problem's soft-cap, ALiBi and sink (see row_steps.h). A row with no
+// allowed key follows Problem::empty_row (kAny: zero). Keys that are not
+// allowed are never looked at, so NaN or Inf there does not reach the result.
 #ifndef ATTNGUARD_GUARD_ENGINE_REFERENCE_H_
 #define ATTNGUARD_GUARD_ENGINE_REFERENCE_H_
 
@@ -46,10 +47,14 @@ struct ReferenceRow {
   std::int64_t num_keys = 0;         // n, the number of allowed keys
   std::vector<double> output;        // o_c, head_dim_v
   std::vector<double> weighted_abs;  // sum_j p_j |v_jc|
-  std::vector<double> spread;        // sum_j p_j |v_jc - o_c|
+  std::vector<double> spread;        // sum_j p_j |v_jc - o_c|, the sink's v 0
   std::vector<double> total_abs;     // sum_j |v_jc|
+  std::vector<double> weights;       // p_j, index: kv_index; others unset
+  double mass = 0;                   // sum_j p_j: 1, or less beside a sink
+  double lse = 0;                    // log(sum_j exp(s_j) + exp(sink))
   double score_magnitude = 0;        // max_j sum_k |q_k k_jk|, without scale
-  double max_abs_score = 0;          // max_j |scale * q . k_j|
+  double max_abs_score = 0;          // max_j |scale * q . k_j| + |bias|, or
+                                     // |sink| where that is larger
 
   // For stored types that share one step among the channels of a block. The
   // row's largest channel stands for the block's.
@@ -82,12 +87,23 @@ void reference_row(const ReferenceInputs& inputs, std::int64_t batch,
 //                                                type narrower than the sums
 //   e_exp = u_A * (4 max_abs_score + 4)          the argument, at most twice
 //                                                the largest score, is rounded
-//                                                twice; exp itself: 2 ulp
+//                                                twice; exp itself: 2 ulp. A
+//                                                soft-cap adds 6 u_A softcap
+//                                                (division, tanh, product).
 //
 // exp(2 e) - 1 is 2 e for the small errors of fp32 and stays true for large
 // ones. Never negative; 0 for a row with no allowed key, which must be exact.
 double reference_bound(const Problem& problem, const Numerics& numerics,
                        const ReferenceRow& row, std::int64_t channel);
+
+// The same for what belongs to a row beside its output: the sum of its weights,
+// the weight of one key, and its softmax_lse (absolute).
+double mass_bound(const Problem& problem, const Numerics& numerics,
+                  const ReferenceRow& row);
+double weight_bound(const Problem& problem, const Numerics& numerics,
+                    const ReferenceRow& row, std::int64_t kv_index);
+double lse_bound(const Problem& problem, const Numerics& numerics,
+                 const ReferenceRow& row);
 
 // The reference as an engine, "builtin:reference": every row, OpenMP over
 // rows. Takes every problem, any strides, in host memory.

@@ -10,7 +10,8 @@ Fp64Rows fp64_rows(const ConstTensorView& view, std::int64_t batch,
                    std::int64_t head, const KeyRanges& positions,
                    std::vector<double>& buffer) {
   if (positions.empty()) return {};
-  if (view.dtype == Dtype::kFp64 && view.strides[3] == 1)
+  if (view.dtype == Dtype::kFp64 && view.strides[3] == 1 &&
+      view.tokens == nullptr)
     return {reinterpret_cast<const double*>(view.at(batch, head, 0)),
             view.strides[2]};
   const std::int64_t channels = view.shape[3];
@@ -36,17 +37,41 @@ void score_row(const double* query, const Fp64Rows& key,
   }
 }
 
-void softmax_row(const KeyRanges& allowed, double* scores) {
-  double largest = -std::numeric_limits<double>::infinity();
+void cap_scores(double softcap, const KeyRanges& allowed, double* scores) {
+  for (const KeyRange& range : allowed.ranges())
+    for (std::int64_t j = range.begin; j < range.end; ++j)
+      scores[j] = softcap * std::tanh(scores[j] / softcap);
+}
+
+void add_alibi(double slope, std::int64_t position, const KeyRanges& allowed,
+               double* scores) {
+  for (const KeyRange& range : allowed.ranges())
+    for (std::int64_t j = range.begin; j < range.end; ++j)
+      scores[j] -= slope * static_cast<double>(std::abs(j - position));
+}
+
+void bend_scores(const Problem& problem, std::int64_t head,
+                 const RowPlace& place, const KeyRanges& allowed,
+                 double* scores) {
+  if (problem.softcap) cap_scores(*problem.softcap, allowed, scores);
+  if (problem.alibi_max_bias)
+    add_alibi(problem.alibi_slope(head), place.bottom_right(), allowed, scores);
+}
+
+double softmax_row(const KeyRanges& allowed, double* scores, double sink) {
+  double largest = sink;
   for (const KeyRange& range : allowed.ranges())
     largest = std::max(
         largest, *std::max_element(scores + range.begin, scores + range.end));
-  double sum = 0;
+  if (largest == -std::numeric_limits<double>::infinity() && allowed.empty())
+    return largest;
+  double sum = std::exp(sink - largest);
   for (const KeyRange& range : allowed.ranges())
     for (std::int64_t j = range.begin; j < range.end; ++j)
       sum += scores[j] = std::exp(scores[j] - largest);
   for (const KeyRange& range : allowed.ranges())
     for (std::int64_t j = range.begin; j < range.end; ++j) scores[j] /= sum;
+  return largest + std::log(sum);
 }
 
 void mix_values(const double* weights, const Fp64Rows& value,

@@ -2,7 +2,9 @@
 // its variants:
 //
 //   score_row    s_j = scale * sum_k q_k k_jk
-//   softmax_row  p_j = exp(s_j - max s) / sum_j exp(s_j - max s)
+//   cap_scores   s_j = softcap * tanh(s_j / softcap)
+//   add_alibi    s_j = s_j - slope * |j - position|
+//   softmax_row  p_j = exp(s_j - m) / (exp(sink - m) + sum_j exp(s_j - m))
 //   mix_values   o_c = sum_j p_j v_jc
 //
 // Every step visits the allowed keys only, so whatever lies in the others (NaN
@@ -12,10 +14,12 @@
 #define ATTNGUARD_GUARD_ENGINE_ROW_STEPS_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "guard/base/tensor_view.h"
 #include "guard/problem/key_ranges.h"
+#include "guard/problem/problem.h"
 
 namespace attnguard {
 
@@ -39,8 +43,22 @@ void score_row(const double* query, const Fp64Rows& key,
                std::int64_t head_dim_qk, double scale, const KeyRanges& allowed,
                double* scores);
 
-// In place: scores become weights. Nothing happens when no key is allowed.
-void softmax_row(const KeyRanges& allowed, double* scores);
+void cap_scores(double softcap, const KeyRanges& allowed, double* scores);
+
+// `position` is that of the query among the keys: RowPlace::bottom_right().
+void add_alibi(double slope, std::int64_t position, const KeyRanges& allowed,
+               double* scores);
+
+// The soft-cap and the ALiBi of the problem, in their order.
+void bend_scores(const Problem& problem, std::int64_t head,
+                 const RowPlace& place, const KeyRanges& allowed,
+                 double* scores);
+
+// In place: scores become weights. `sink` is a logit that counts in the
+// denominator only; -inf: none. Returns log(sum_j exp(s_j) + exp(sink)), which
+// is -inf when there is neither key nor sink.
+double softmax_row(const KeyRanges& allowed, double* scores,
+                   double sink = -std::numeric_limits<double>::infinity());
 
 // `output` holds head_dim_v elements and is overwritten; 0 when no key is
 // allowed.

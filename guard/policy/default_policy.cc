@@ -331,6 +331,133 @@ problems:
     softmax_scale: [0.05, 1.0]
     mask: causal_bottom_right
 
+  # A soft-cap bends the scores before the mask. A small cap shows a mask that
+  # is applied too early.
+  - num_heads: 4
+    num_kv_heads: 2
+    seq_len: [33, 70]
+    head_dim: 64
+    dtype: [fp32, fp16]
+    softcap: [2, 50]
+    mask: causal_bottom_right
+
+  # ALiBi, with a number of heads that is no power of two, and in decode.
+  - num_heads: 6
+    seq_len_q: [1, 40]
+    seq_len_kv: 40
+    head_dim: 64
+    dtype: [fp32, fp16]
+    alibi_max_bias: 8
+    mask: causal_bottom_right
+
+  # Learned sinks: one per head, alone and with a window and a cap; softmax1 is
+  # a sink of 0.
+  - num_heads: 4
+    num_kv_heads: 2
+    seq_len_q: [1, 33]
+    seq_len_kv: 33
+    head_dim: 64
+    dtype: [fp32, bf16]
+    sinks: [[-1, 0.5, 2, 0]]
+    mask: ["causal_bottom_right+sliding_window_keys(keys=8)"]
+  - num_heads: 2
+    seq_len: 33
+    head_dim: 64
+    dtype: [fp32, fp16]
+    sinks: 0
+    mask: causal_top_left
+  - num_heads: 2
+    seq_len: 33
+    head_dim: 64
+    dtype: fp32
+    softcap: 20
+    sinks: [[1, -1]]
+    mask: causal_bottom_right
+  - num_heads: 2
+    seq_len: 33
+    head_dim: 64
+    dtype: fp32
+    alibi_max_bias: 8
+    sinks: [[1, -1]]
+    mask: causal_bottom_right
+
+  # The mask given as a tensor, in each form.
+  - batch: 2
+    num_heads: 2
+    seq_len_q: [1, 20]
+    seq_len_kv: 20
+    head_dim: 64
+    dtype: [fp32, fp16]
+    mask_form: [boolean, inverted, additive]
+    mask: ["causal_bottom_right+left_padding_keys(pad=0:3)"]
+
+  # Multi-head latent attention: the value is the first channels of the key.
+  - batch: 2
+    num_heads: 4
+    num_kv_heads: 1
+    seq_len_q: [1, 20]
+    seq_len_kv: 40
+    head_dim_qk: 96
+    head_dim_v: 64
+    dtype: [fp32, bf16]
+    value_in_key: true
+    mask: causal_bottom_right
+
+  # Sequences packed one behind another, one of them empty, with padding.
+  - batch: 4
+    num_heads: 4
+    num_kv_heads: 2
+    seq_len: [[17, 0, 5, 33]]
+    head_dim: 64
+    dtype: [fp32, fp16]
+    packed: true
+    packed_padding: [0, 7]
+    layout: bshd
+    mask: [full, causal_top_left, "sliding_window_keys(keys=4)"]
+  - batch: 3
+    num_heads: 2
+    seq_len_q: [[4, 1, 9]]
+    seq_len_kv: [[20, 33, 9]]
+    head_dim: 64
+    dtype: fp32
+    packed: true
+    layout: [bhsd, bshd]
+    mask: causal_bottom_right
+
+  # A paged cache: decode, chunked prefill beside decodes, a shared prefix.
+  - batch: 3
+    num_heads: 4
+    num_kv_heads: 2
+    seq_len_q: 1
+    seq_len_kv: [[33, 16, 70]]
+    head_dim: 64
+    dtype: [fp32, fp16]
+    block_size: [1, 16, 256]
+    layout: [bshd, bhsd]
+    mask: causal_bottom_right
+  - batch: 3
+    num_heads: 4
+    num_kv_heads: 2
+    seq_len_q: [[1, 12, 5]]
+    seq_len_kv: [[40, 33, 21]]
+    head_dim: 64
+    dtype: [fp32, bf16]
+    packed: true
+    block_size: 8
+    shared_prefix: [0, 16]
+    layout: bshd
+    mask: [causal_bottom_right, "causal_bottom_right+sliding_window_keys(keys=9)"]
+
+  # More queries than keys: rows without a key, under each rule that engines
+  # keep.
+  - num_heads: 2
+    seq_len_q: 20
+    seq_len_kv: 9
+    head_dim: 64
+    dtype: [fp32, fp16]
+    empty_row: [zero, any]
+    mask: causal_bottom_right
+
   # Long contexts: few, since their cost grows with the square of the length.
   - num_heads: 2
     num_kv_heads: 1

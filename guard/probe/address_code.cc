@@ -25,7 +25,7 @@ std::shared_ptr<const AddressCode> AddressCode::make(const Problem& problem,
   std::shared_ptr<AddressCode> code(new AddressCode);
   code->batch_ = problem.batch;
   code->num_kv_heads_ = problem.num_kv_heads;
-  code->len_kv_ = std::max<std::int64_t>(problem.max_len_kv(), 1);
+  code->len_kv_ = std::max<std::int64_t>(problem.slots_kv(), 1);
   code->head_bits_ = bits_for(problem.num_kv_heads);
   code->position_bits_ = bits_for(code->len_kv_);
   const int bits = std::max(

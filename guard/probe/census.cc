@@ -10,12 +10,74 @@ namespace {
 
 constexpr std::uint64_t kKeySeed = 0x63656e6b;
 constexpr std::uint64_t kCodeSeed = 0x63656e63;
+constexpr std::int64_t kBase = 128;  // Digits are exact in every dtype.
 
 }  // namespace
 
-void CensusScores::query_row(std::int64_t, std::int64_t, std::int64_t,
+CensusScores::CensusScores(const Problem& problem, const Numerics& numerics,
+                           std::uint64_t seed)
+    : problem_(problem),
+      channels_(problem.score_channels()),
+      unit_(std::max(unit_roundoff(numerics.score),
+                     unit_roundoff(numerics.accumulator))),
+      seed_(seed) {}
+
+std::shared_ptr<const CensusScores> CensusScores::make(const Problem& problem,
+                                                       const Numerics& numerics,
+                                                       std::uint64_t seed,
+                                                       std::string& why_not) {
+  std::shared_ptr<CensusScores> census(
+      new CensusScores(problem, numerics, seed));
+  if (!problem.alibi_max_bias) return census;
+  if (problem.softcap) {
+    why_not = "census: ALiBi behind a soft-cap cannot be taken back";
+    return nullptr;
+  }
+  KeyRanges allowed;
+  for (std::int64_t b = 0; b < problem.batch; ++b)
+    for (std::int64_t i = 0; i < problem.len_q(b); ++i) {
+      const RowPlace place = problem.row(b, i);
+      problem.mask.allowed(place, allowed);
+      if (allowed.empty() || allowed.last() <= place.bottom_right()) continue;
+      why_not = "census: ALiBi on both sides of a query cannot be taken back";
+      return nullptr;
+    }
+  for (std::int64_t length = problem.slots_kv(); length > 1; length /= kBase)
+    ++census->digits_;
+  census->digits_ = std::max<std::int64_t>(census->digits_, 1);
+  const double top = std::pow(kBase, static_cast<double>(census->digits_ - 1));
+  if (census->digits_ > census->channels_ ||
+      problem.largest_alibi_slope() / problem.scale() * top >
+          numerics.largest_input(problem.dtype) / 2) {
+    why_not = "census: ALiBi's range does not fit the query";
+    return nullptr;
+  }
+  return census;
+}
+
+double CensusScores::common_score(std::int64_t head,
+                                  const RowPlace& place) const {
+  return digits_ == 0 ? 0
+                      : -problem_.alibi_slope(head) *
+                            static_cast<double>(place.bottom_right());
+}
+
+double CensusScores::score_error(std::int64_t head) const {
+  if (digits_ == 0) return 0;
+  const double slope = problem_.alibi_slope(head);
+  const double range = slope * static_cast<double>(std::max(
+                                   problem_.slots_kv(), problem_.max_len_q()));
+  // The query's channels are slope / scale times powers of two.
+  const double channel = slope / problem_.scale();
+  const double rounded = quantize(problem_.dtype, channel);
+  return range * (std::abs(rounded - channel) / channel + 4 * unit_);
+}
+
+void CensusScores::query_row(std::int64_t, std::int64_t head, std::int64_t,
                              double* to) const {
   std::fill_n(to, channels_, 0.0);
+  double channel = -problem_.alibi_slope(head) / problem_.scale();
+  for (std::int64_t m = 0; m < digits_; ++m, channel *= kBase) to[m] = channel;
 }
 
 void CensusScores::key_row(std::int64_t batch, std::int64_t kv_head,
@@ -28,12 +90,15 @@ void CensusScores::key_row(std::int64_t batch, std::int64_t kv_head,
     if (c % 64 == 0) row = mix_bits(row);
     to[c] = (row >> (c % 64) & 1) != 0 ? 1.0 : -1.0;
   }
+  for (std::int64_t m = 0, rest = kv_index; m < digits_; ++m, rest /= kBase)
+    to[m] = static_cast<double>(rest % kBase);
 }
 
 CensusCode::CensusCode(const Problem& problem, std::int64_t columns,
                        std::uint64_t seed)
     : columns_(columns),
-      len_kv_(problem.max_len_kv()),
+      len_kv_(std::max<std::int64_t>(problem.slots_kv(), 1)),
+      shared_prefix_(problem.shared_prefix),
       seed_(derive_seed(seed, kCodeSeed)),
       prefix_(static_cast<std::size_t>((len_kv_ + 1) * columns), 0) {
   for (std::int64_t j = 0; j < len_kv_; ++j) {
@@ -81,20 +146,30 @@ void CensusCode::value_row(std::int64_t batch, std::int64_t kv_head,
 void CensusCode::expected_sum(std::int64_t batch, std::int64_t kv_head,
                               const KeyRanges& allowed, double* to) const {
   std::fill_n(to, columns_, 0.0);
+  const auto add = [&](std::int64_t owner, std::int64_t begin,
+                       std::int64_t end) {
+    if (begin >= end) return;
+    const std::uint64_t flips = slot_flips(owner, kv_head);
+    const std::int8_t* from = prefix(begin);
+    const std::int8_t* past = prefix(end);
+    for (std::int64_t c = 0; c < columns_; ++c) {
+      const int sign = (flips >> c & 1) != 0 ? -1 : 1;
+      to[c] += sign * (past[c] - from[c]);
+    }
+  };
   for (const KeyRange& range : allowed.ranges()) {
-    const std::int8_t* from = prefix(range.begin);
-    const std::int8_t* end = prefix(range.end);
-    for (std::int64_t c = 0; c < columns_; ++c) to[c] += end[c] - from[c];
+    const std::int64_t middle =
+        std::clamp(shared_prefix_, range.begin, range.end);
+    add(0, range.begin, middle);
+    add(batch, middle, range.end);
   }
-  const std::uint64_t flips = slot_flips(batch, kv_head);
-  for (std::int64_t c = 0; c < columns_; ++c)
-    to[c] *= 1.0 - 2.0 * static_cast<double>(flips >> c & 1);
 }
 
 CensusCode::Explanation CensusCode::explain(std::int64_t batch,
                                             std::int64_t kv_head,
                                             const KeyRanges& allowed,
-                                            const double* mean) const {
+                                            const double* mean,
+                                            double sink_keys) const {
   std::vector<double> sum(static_cast<std::size_t>(columns_));
   expected_sum(batch, kv_head, allowed, sum.data());
   const std::uint64_t flips = slot_flips(batch, kv_head);
@@ -107,7 +182,7 @@ CensusCode::Explanation CensusCode::explain(std::int64_t batch,
   std::vector<std::int32_t> difference(sum.size());
   const auto differences = [&](std::int64_t keys) {
     for (std::size_t c = 0; c < sum.size(); ++c) {
-      const double counted = mean[c] * static_cast<double>(keys);
+      const double counted = mean[c] * (static_cast<double>(keys) + sink_keys);
       const double rounded = std::nearbyint(counted);
       if (!(std::abs(counted - rounded) < 0.4)) return false;
       difference[c] = static_cast<std::int32_t>(rounded - sum[c]);
@@ -123,7 +198,16 @@ CensusCode::Explanation CensusCode::explain(std::int64_t batch,
     }
     const auto [begin, end] = keys_by_code_.equal_range((bits ^ flips) & used);
     for (auto at = begin; at != end; ++at)
-      if (allowed.contains(at->second) == want_allowed) return at->second;
+      if (at->second >= shared_prefix_ &&
+          allowed.contains(at->second) == want_allowed)
+        return at->second;
+    if (shared_prefix_ == 0) return -1;
+    const auto [first, last] =
+        keys_by_code_.equal_range((bits ^ slot_flips(0, kv_head)) & used);
+    for (auto at = first; at != last; ++at)
+      if (at->second < shared_prefix_ &&
+          allowed.contains(at->second) == want_allowed)
+        return at->second;
     return -1;
   };
 
@@ -139,7 +223,8 @@ CensusCode::Explanation CensusCode::explain(std::int64_t batch,
   std::vector<double> code(sum.size());
   for (std::int64_t leaked = 0; leaked < len_kv_; ++leaked) {
     if (allowed.contains(leaked)) continue;
-    value_row(batch, kv_head, leaked, code.data());
+    value_row(leaked < shared_prefix_ ? 0 : batch, kv_head, leaked,
+              code.data());
     for (std::size_t c = 0; c < sum.size(); ++c)
       difference[c] = swapped[c] - static_cast<std::int32_t>(code[c]);
     if (const std::int64_t missing = single_key(-1, true); missing >= 0)

@@ -1,5 +1,5 @@
-// Census: q = 0 makes all weights equal, so a row's output is the mean of its
-// visible keys' +-1 codes. Times the number of allowed keys it must be the
+// Census: equal scores make all weights equal, so a row's output is the mean of
+// its visible keys' +-1 codes. Times the number of allowed keys it must be the
 // sum of the declared codes, an integer; what is left over says which key is
 // missing, extra or swapped.
 //
@@ -13,6 +13,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -23,10 +25,24 @@
 namespace attnguard {
 
 // q = 0, random +-1 keys: a kernel that adds something to the scores shows.
+//
+// With ALiBi the scores are made equal: slope * (j - position) is linear in the
+// key's position where no row sees a key after its own place, and the query
+// takes it back. The position is split into digits as the ladder's is.
 class CensusScores final : public ScorePattern {
  public:
-  CensusScores(const Problem& problem, std::uint64_t seed)
-      : channels_(problem.head_dim_qk), seed_(seed) {}
+  // nullptr, and why in `why_not`, when the scores cannot be made equal.
+  static std::shared_ptr<const CensusScores> make(const Problem& problem,
+                                                  const Numerics& numerics,
+                                                  std::uint64_t seed,
+                                                  std::string& why_not);
+
+  // The score that the row's keys have in common.
+  double common_score(std::int64_t head, const RowPlace& place) const;
+
+  // The largest difference between scores of a row of the head that rounding
+  // leaves.
+  double score_error(std::int64_t head) const;
 
   std::string name() const override { return "census"; }
   void query_row(std::int64_t batch, std::int64_t head, std::int64_t q_index,
@@ -35,7 +51,13 @@ class CensusScores final : public ScorePattern {
                double* to) const override;
 
  private:
+  CensusScores(const Problem& problem, const Numerics& numerics,
+               std::uint64_t seed);
+
+  const Problem& problem_;
   std::int64_t channels_;
+  std::int64_t digits_ = 0;  // Channels that take ALiBi back.
+  double unit_;              // Roundoff of the scores.
   std::uint64_t seed_;
 };
 
@@ -52,7 +74,8 @@ class CensusCode final : public ValuePattern {
   void value_row(std::int64_t batch, std::int64_t kv_head,
                  std::int64_t kv_index, double* to) const override;
 
-  // Sum of the codes of the allowed keys, one whole number per column.
+  // Sum of the codes of the allowed keys of an entry, one whole number per
+  // column.
   void expected_sum(std::int64_t batch, std::int64_t kv_head,
                     const KeyRanges& allowed, double* to) const;
 
@@ -65,9 +88,10 @@ class CensusCode final : public ValuePattern {
 
   // `mean` is the row's output in these columns. Tries one leaked key, one
   // missing key, and one swapped for another; the numbers of keys are
-  // allowed.count() + 1, - 1 and + 0.
+  // allowed.count() + 1, - 1 and + 0, and a sink counts as `sink_keys` more.
   Explanation explain(std::int64_t batch, std::int64_t kv_head,
-                      const KeyRanges& allowed, const double* mean) const;
+                      const KeyRanges& allowed, const double* mean,
+                      double sink_keys = 0) const;
 
  private:
   std::uint64_t slot_flips(std::int64_t batch, std::int64_t kv_head) const;
@@ -78,6 +102,7 @@ class CensusCode final : public ValuePattern {
 
   std::int64_t columns_;
   std::int64_t len_kv_;
+  std::int64_t shared_prefix_;
   std::uint64_t seed_;
   std::vector<std::int8_t> prefix_;  // [len_kv + 1][columns]
   std::unordered_multimap<std::uint64_t, std::int64_t> keys_by_code_;

@@ -1,28 +1,219 @@
 #include "guard/probe/execute.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
+#include "guard/probe/fill.h"
 #include "guard/probe/guarded_buffer.h"
 
 namespace attnguard {
+namespace {
 
-struct Executor::Buffers {
-  GuardedBuffer query, key, value, output;
-  std::string scores_filled;  // Name of what q and k hold; empty: nothing.
+// A dense tensor of the engine's that is no TensorRole.
+Placement dense_placement(const Shape4& shape) {
+  Placement placement;
+  placement.shape = shape;
+  placement.strides = contiguous_strides(shape);
+  placement.extent = shape[0] * shape[1] * shape[2] * shape[3];
+  placement.slots.assign(static_cast<std::size_t>(shape[0]), shape[2]);
+  return placement;
+}
 
-  std::array<GuardedBuffer*, 4> all() {
-    return {&query, &key, &value, &output};
+Dtype side_dtype(const Problem& problem) {
+  return problem.dtype == Dtype::kFp64 ? Dtype::kFp64 : Dtype::kFp32;
+}
+
+// The mask in the engine's memory, and a copy to compare it with.
+class MaskBuffer {
+ public:
+  MaskBuffer() = default;
+  MaskBuffer(const MaskBuffer&) = delete;
+  MaskBuffer& operator=(const MaskBuffer&) = delete;
+  ~MaskBuffer() {
+    if (data_ != nullptr) memory_->release(data_);
   }
+
+  Status allocate(Memory& memory, const Problem& problem) {
+    memory_ = &memory;
+    bytes_ = mask_bytes(problem);
+    if (bytes_.empty()) return ok_status();
+    data_ = memory.allocate(bytes_.size());
+    if (data_ == nullptr)
+      return {StatusCode::kOutOfMemory, "no memory for the mask tensor"};
+    return memory.copy_in(data_, bytes_.data(), bytes_.size());
+  }
+
+  const std::byte* data() const { return static_cast<const std::byte*>(data_); }
+
+  Status find_fault(std::vector<MemoryFault>& faults) {
+    if (bytes_.empty()) return ok_status();
+    std::vector<std::byte> now(bytes_.size());
+    if (Status status = memory_->copy_out(now.data(), data_, now.size());
+        !status.ok())
+      return status;
+    const auto found = std::mismatch(now.begin(), now.end(), bytes_.begin());
+    if (found.first == now.end()) return ok_status();
+    faults.push_back({.tensor = "mask",
+                      .place = MemoryFault::Place::kInput,
+                      .element = found.first - now.begin()});
+    return memory_->copy_in(data_, bytes_.data(), bytes_.size());
+  }
+
+ private:
+  Memory* memory_ = nullptr;
+  std::vector<std::byte> bytes_;
+  void* data_ = nullptr;
 };
 
+// Integers that the engine is given beside the tensors.
+class IndexArray {
+ public:
+  void set(std::string_view name, std::vector<std::int32_t> values) {
+    name_ = name;
+    values_ = std::move(values);
+    given_ = values_;
+  }
+  const std::int32_t* data() const {
+    return given_.empty() ? nullptr : given_.data();
+  }
+  void find_fault(std::vector<MemoryFault>& faults) {
+    const auto found =
+        std::mismatch(given_.begin(), given_.end(), values_.begin());
+    if (found.first == given_.end()) return;
+    faults.push_back({.tensor = name_,
+                      .place = MemoryFault::Place::kInput,
+                      .element = found.first - given_.begin()});
+    given_ = values_;
+  }
+
+ private:
+  std::string_view name_;
+  std::vector<std::int32_t> values_, given_;
+};
+
+}  // namespace
+
+// What one problem's calls work on.
+struct Executor::Tensors {
+  std::shared_ptr<const Problem> owned;  // Keeps a derived problem alive.
+  const Problem* problem = nullptr;
+  double largest = 0;  // Largest input that the engine takes.
+  GuardedBuffer query, key, value, output;
+  // Allocated when they are asked for, of the shape that is asked for.
+  using SideBuffer = std::unique_ptr<GuardedBuffer>;
+  SideBuffer softmax_lse, weights, new_key, new_value;
+  MaskBuffer mask;
+  IndexArray cu_seqlens_q, cu_seqlens_kv, block_table;
+  std::int64_t block_table_width = 0;
+  std::string scores_filled;  // Name of what q and k hold; empty: nothing.
+
+  std::vector<GuardedBuffer*> buffers() {
+    if (problem->value_in_key) return {&query, &key, &output};
+    return {&query, &key, &value, &output};
+  }
+
+  // The value within the key, or the value's own.
+  template <typename View>
+  static View value_of(View key_view, const Problem& problem) {
+    key_view.shape[3] = problem.head_dim_v;
+    return key_view;
+  }
+  TensorView host_value() {
+    return problem->value_in_key ? value_of(key.host_view(), *problem)
+                                 : value.host_view();
+  }
+  TensorView device_value() {
+    return problem->value_in_key ? value_of(key.device_view(), *problem)
+                                 : value.device_view();
+  }
+
+  Status allocate(Memory& memory);
+  Status allocate_side(Memory& memory, SideBuffer& buffer,
+                       std::string_view name, Dtype dtype, const Shape4& shape);
+  void fill(const PlannedCall& planned);
+  AttentionCall call();
+};
+
+Status Executor::Tensors::allocate(Memory& memory) {
+  const auto place = [&](GuardedBuffer& buffer, TensorRole role) -> Status {
+    if (buffer.allocate(memory, tensor_role_name(role), problem->dtype_of(role),
+                        place_tensor(*problem, role)))
+      return ok_status();
+    return {StatusCode::kOutOfMemory,
+            "no memory for the " + std::string(tensor_role_name(role)) +
+                " tensor: " + std::to_string(problem->extent(role)) +
+                " elements of " +
+                std::string(dtype_name(problem->dtype_of(role))) +
+                "; use a smaller problem"};
+  };
+  if (Status status = place(query, TensorRole::kQuery); !status.ok())
+    return status;
+  if (Status status = place(key, TensorRole::kKey); !status.ok()) return status;
+  if (!problem->value_in_key)
+    if (Status status = place(value, TensorRole::kValue); !status.ok())
+      return status;
+  if (Status status = place(output, TensorRole::kOutput); !status.ok())
+    return status;
+  if (problem->packed) {
+    cu_seqlens_q.set("cu_seqlens_q",
+                     cumulative_lengths(*problem, problem->seq_len_q));
+    cu_seqlens_kv.set("cu_seqlens_kv",
+                      cumulative_lengths(*problem, problem->seq_len_kv));
+  }
+  if (problem->block_size > 0) {
+    const TokenMap& map = *key.placement().tokens;
+    block_table_width = map.width;
+    block_table.set(
+        "block_table",
+        {map.table.begin(), map.table.begin() + problem->batch * map.width});
+  }
+  return mask.allocate(memory, *problem);
+}
+
+Status Executor::Tensors::allocate_side(Memory& memory, SideBuffer& buffer,
+                                        std::string_view name, Dtype dtype,
+                                        const Shape4& shape) {
+  if (buffer && buffer->placement().shape == shape) return ok_status();
+  buffer = std::make_unique<GuardedBuffer>();
+  if (buffer->allocate(memory, name, dtype, dense_placement(shape)))
+    return ok_status();
+  buffer.reset();
+  return {StatusCode::kOutOfMemory,
+          "no memory for the " + std::string(name) + " tensor"};
+}
+
+void Executor::Tensors::fill(const PlannedCall& planned) {
+  // Fillers outlive the call: a fault is located by filling the row again.
+  std::string filled = planned.scores->name() + '|' +
+                       std::to_string(static_cast<int>(planned.mode.unused));
+  if (problem->value_in_key) filled += '|' + planned.name();
+  if (scores_filled != filled) {
+    query.fill(row_filler(*problem, planned, TensorRole::kQuery, largest));
+    key.fill(row_filler(*problem, planned, TensorRole::kKey, largest));
+    scores_filled = filled;
+  }
+  if (!problem->value_in_key)
+    value.fill(row_filler(*problem, planned, TensorRole::kValue, largest));
+}
+
+AttentionCall Executor::Tensors::call() {
+  AttentionCall call;
+  call.problem = problem;
+  call.query = query.device_view();
+  call.key = key.device_view();
+  call.value = device_value();
+  call.output = output.device_view();
+  call.mask = {problem->mask_form, mask.data()};
+  call.cu_seqlens_q = cu_seqlens_q.data();
+  call.cu_seqlens_kv = cu_seqlens_kv.data();
+  call.block_table = block_table.data();
+  call.block_table_width = block_table_width;
+  return call;
+}
+
 ConstTensorView Observation::kept(int earlier_call) const {
-  ConstTensorView view = output;
-  view.data = nullptr;
   const auto found = kept_outputs->find(earlier_call);
-  if (found != kept_outputs->end()) view.data = found->second.data();
-  return view;
+  return found == kept_outputs->end() ? ConstTensorView{} : found->second.view;
 }
 
 Executor::Executor(const Engine& engine, const Problem& problem)
@@ -33,91 +224,192 @@ Executor::Executor(const Engine& engine, const Problem& problem)
 Executor::~Executor() = default;
 
 Status Executor::allocate() {
-  buffers_ = std::make_unique<Buffers>();
-  constexpr std::array<TensorRole, 4> kRoles = {
-      TensorRole::kQuery, TensorRole::kKey, TensorRole::kValue,
-      TensorRole::kOutput};
-  for (std::size_t i = 0; i < kRoles.size(); ++i) {
-    if (buffers_->all()[i]->allocate(*memory_, problem_, kRoles[i])) continue;
-    return {StatusCode::kOutOfMemory,
-            "no memory for the " + std::string(tensor_role_name(kRoles[i])) +
-                " tensor: " + std::to_string(problem_.extent(kRoles[i])) +
-                " elements of " +
-                std::string(dtype_name(problem_.dtype_of(kRoles[i]))) +
-                "; use a smaller problem"};
+  own_ = std::make_unique<Tensors>();
+  own_->problem = &problem_;
+  own_->largest = numerics_of(engine_, problem_).largest_input(problem_.dtype);
+  return own_->allocate(*memory_);
+}
+
+// The tensors of the call's problem.
+Status Executor::prepare(const PlannedCall& planned, Tensors*& tensors) {
+  tensors = own_.get();
+  const std::shared_ptr<const Problem>& wanted = planned.mode.problem;
+  if (!wanted) return ok_status();
+  if (!derived_ || derived_->owned != wanted) {
+    derived_ = std::make_unique<Tensors>();
+    derived_->owned = wanted;
+    derived_->problem = wanted.get();
+    derived_->largest =
+        numerics_of(engine_, *wanted).largest_input(wanted->dtype);
+    if (Status status = derived_->allocate(*memory_); !status.ok())
+      return status;
   }
+  tensors = derived_.get();
   return ok_status();
 }
 
-void Executor::fill_inputs(const PlannedCall& planned) {
-  Buffers& buffers = *buffers_;
-  // Fillers outlive the call: a fault is located by filling the row again.
-  const ScorePatternPtr scores = planned.scores;
-  const std::vector<ValueBlock> blocks = planned.blocks;
-  const auto columns = problem_.head_dim_v;
-  if (buffers.scores_filled != scores->name()) {
-    buffers.query.fill(
-        [scores](std::int64_t b, std::int64_t h, std::int64_t i, double* to) {
-          scores->query_row(b, h, i, to);
-        });
-    buffers.key.fill([scores](std::int64_t b, std::int64_t g, std::int64_t j,
-                              double* to) { scores->key_row(b, g, j, to); });
-    buffers.scores_filled = scores->name();
-  }
-  buffers.value.fill([blocks, columns](std::int64_t b, std::int64_t g,
-                                       std::int64_t j, double* to) {
-    std::fill_n(to, columns, 0.0);
-    for (const ValueBlock& block : blocks)
-      block.values->value_row(b, g, j, to + block.first_column);
-  });
-}
-
-Status Executor::run(const Plan& plan, int index, Observation& seen) {
-  const PlannedCall& planned = plan.calls()[static_cast<std::size_t>(index)];
-  Buffers& buffers = *buffers_;
-  fill_inputs(planned);
-  buffers.output.poison();
-  for (GuardedBuffer* buffer : buffers.all())
-    if (Status status = buffer->upload(); !status.ok()) return status;
-
-  AttentionCall call;
-  call.problem = &problem_;
-  call.query = buffers.query.device_view();
-  call.key = buffers.key.device_view();
-  call.value = buffers.value.device_view();
-  call.output = buffers.output.device_view();
+template <typename Callback>
+Status Executor::timed(Callback callback) {
   const auto start = std::chrono::steady_clock::now();
-  const Status status = run_engine(engine_, call);
+  const Status status = callback();
   engine_seconds_ +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   ++engine_calls_;
-  if (!status.ok()) return status;
+  return status;
+}
 
-  for (GuardedBuffer* buffer : buffers.all())
-    if (Status downloaded = buffer->download(); !downloaded.ok())
-      return downloaded;
+// The last tokens go into the cache through the engine. The rows that the
+// cache must hold afterwards are those that it was filled with.
+Status Executor::append(const PlannedCall& planned, Tensors& tensors,
+                        Observation& seen) {
+  const Problem& problem = *tensors.problem;
+  const std::int64_t count = planned.mode.append;
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t b = 0; b < problem.batch; ++b)
+    lengths.push_back(problem.len_kv(b));
+  const auto new_rows = [&](Tensors::SideBuffer& buffer, std::string_view name,
+                            TensorRole role) -> Status {
+    Shape4 shape = problem.shape(role);
+    shape[2] = count;
+    if (Status status =
+            tensors.allocate_side(*memory_, buffer, name, problem.dtype, shape);
+        !status.ok())
+      return status;
+    const RowFiller filler =
+        row_filler(problem, planned, role, tensors.largest);
+    buffer->fill([filler, lengths, count](std::int64_t b, std::int64_t h,
+                                          std::int64_t s, double* to) {
+      filler(b, h, lengths[static_cast<std::size_t>(b)] - count + s, to);
+    });
+    return buffer->upload();
+  };
+  if (Status status = new_rows(tensors.new_key, "new_key", TensorRole::kKey);
+      !status.ok())
+    return status;
+  if (Status status =
+          new_rows(tensors.new_value, "new_value", TensorRole::kValue);
+      !status.ok())
+    return status;
+  tensors.key.withhold(
+      stale_filler(problem, planned, TensorRole::kKey, tensors.largest),
+      lengths, count);
+  if (!problem.value_in_key)
+    tensors.value.withhold(
+        stale_filler(problem, planned, TensorRole::kValue, tensors.largest),
+        lengths, count);
+  for (GuardedBuffer* buffer : tensors.buffers())
+    if (Status status = buffer->upload(); !status.ok()) return status;
+
+  const AttentionCall call = tensors.call();
+  CacheAppend append;
+  append.problem = &problem;
+  append.num_new = count;
+  append.new_key = tensors.new_key->device_view();
+  append.new_value = tensors.new_value->device_view();
+  append.key = tensors.key.device_view();
+  append.value = tensors.device_value();
+  append.cu_seqlens_kv = call.cu_seqlens_kv;
+  append.block_table = call.block_table;
+  append.block_table_width = call.block_table_width;
+  if (Status status = timed([&] { return run_append(engine_, append); });
+      !status.ok())
+    return status;
+  // Any later call fills the cache anew.
+  tensors.scores_filled.clear();
+  std::vector<GuardedBuffer*> cache = {&tensors.key};
+  if (!problem.value_in_key) cache.push_back(&tensors.value);
+  for (GuardedBuffer* buffer : cache) {
+    if (Status status = buffer->download(); !status.ok()) return status;
+    buffer->find_faults(seen.append_faults);
+  }
+  return ok_status();
+}
+
+Status Executor::run(const Plan& plan, int index, Observation& seen) {
+  const PlannedCall& planned = plan.calls()[static_cast<std::size_t>(index)];
+  const CallMode& mode = planned.mode;
+  Tensors* tensors = nullptr;
+  if (Status status = prepare(planned, tensors); !status.ok()) return status;
+  const Problem& problem = *tensors->problem;
   seen = Observation{};
+  tensors->fill(planned);
+  tensors->output.poison();
+  std::vector<GuardedBuffer*> buffers = tensors->buffers();
+  const Shape4 rows = {problem.batch, problem.num_heads, problem.max_len_q(),
+                       1};
+  Shape4 matrix = rows;
+  matrix[3] = problem.max_len_kv();
+  if (mode.ask_lse)
+    if (Status status =
+            tensors->allocate_side(*memory_, tensors->softmax_lse,
+                                   "softmax_lse", side_dtype(problem), rows);
+        !status.ok())
+      return status;
+  if (mode.ask_weights)
+    if (Status status = tensors->allocate_side(
+            *memory_, tensors->weights, "weights", side_dtype(problem), matrix);
+        !status.ok())
+      return status;
+  for (const Tensors::SideBuffer* side :
+       {mode.ask_lse ? &tensors->softmax_lse : nullptr,
+        mode.ask_weights ? &tensors->weights : nullptr}) {
+    if (side == nullptr) continue;
+    (*side)->poison();
+    buffers.push_back(side->get());
+  }
+  if (mode.append > 0) {
+    if (Status status = append(planned, *tensors, seen); !status.ok())
+      return status;
+  }
+  for (GuardedBuffer* buffer : buffers)
+    if (Status status = buffer->upload(); !status.ok()) return status;
+
+  AttentionCall call = tensors->call();
+  if (mode.ask_lse) call.softmax_lse = tensors->softmax_lse->device_view();
+  if (mode.ask_weights) call.weights = tensors->weights->device_view();
+  if (Status status = timed([&] { return run_engine(engine_, call); });
+      !status.ok())
+    return status;
+
+  for (GuardedBuffer* buffer : buffers)
+    if (Status status = buffer->download(); !status.ok()) return status;
   seen.call = index;
   seen.planned = &planned;
-  seen.problem = &problem_;
-  for (GuardedBuffer* buffer : buffers.all())
-    buffer->find_faults(seen.memory_faults);
-  // A damaged input is filled anew before the next call.
-  if (!seen.memory_faults.empty()) buffers.scores_filled.clear();
-  seen.query = buffers.query.host_view();
-  seen.key = buffers.key.host_view();
-  seen.value = buffers.value.host_view();
-  seen.output = buffers.output.host_view();
-  if (planned.keep_output) {
-    const std::byte* data = seen.output.data;
-    const std::size_t bytes =
-        static_cast<std::size_t>(problem_.extent(TensorRole::kOutput)) *
-        dtype_size(problem_.output_dtype());
-    kept_outputs_[index].assign(data, data + bytes);
+  seen.problem = &problem;
+  // A cache that the append damaged is no fault of the call after it.
+  if (seen.append_faults.empty()) {
+    for (GuardedBuffer* buffer : buffers)
+      buffer->find_faults(seen.memory_faults);
+    if (Status status = tensors->mask.find_fault(seen.memory_faults);
+        !status.ok())
+      return status;
+    for (IndexArray* array : {&tensors->cu_seqlens_q, &tensors->cu_seqlens_kv,
+                              &tensors->block_table})
+      array->find_fault(seen.memory_faults);
   }
+  // A damaged input is filled anew before the next call.
+  if (!seen.memory_faults.empty()) tensors->scores_filled.clear();
+  seen.query = tensors->query.host_view();
+  seen.key = tensors->key.host_view();
+  seen.value = tensors->host_value();
+  seen.output = tensors->output.host_view();
+  if (mode.ask_lse) seen.softmax_lse = tensors->softmax_lse->host_view();
+  if (mode.ask_weights) seen.weights = tensors->weights->host_view();
+  if (planned.keep_output) keep(index, *tensors);
   seen.kept_outputs = &kept_outputs_;
   return ok_status();
+}
+
+void Executor::keep(int index, Tensors& tensors) {
+  KeptOutput& kept = kept_outputs_[index];
+  kept.view = tensors.output.host_view();
+  kept.tokens = tensors.output.placement().tokens;
+  const std::size_t bytes =
+      static_cast<std::size_t>(tensors.output.placement().extent) *
+      dtype_size(kept.view.dtype);
+  kept.bytes.assign(kept.view.data, kept.view.data + bytes);
+  kept.view.data = kept.bytes.data();
 }
 
 }  // namespace attnguard

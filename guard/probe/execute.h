@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "guard/engine/engine.h"
@@ -18,9 +19,20 @@ namespace attnguard {
 
 // Memory that the engine changed and does not own.
 struct MemoryFault {
-  TensorRole tensor = TensorRole::kOutput;
+  std::string_view tensor;  // "key"; "block_table" for what is no tensor.
   enum class Place { kBefore, kAfter, kGap, kInput } place = Place::kAfter;
   std::int64_t element = 0;  // Offset in elements from the tensor's start.
+
+  // For kInput, where they are known; otherwise -1. Entry `batch` is what
+  // belongs to nobody.
+  std::int64_t entry = -1, head = -1, position = -1;
+};
+
+// An output that is kept until the problem is finished.
+struct KeptOutput {
+  std::vector<std::byte> bytes;
+  ConstTensorView view;  // data points into `bytes`
+  std::shared_ptr<const TokenMap> tokens;
 };
 
 // One finished call, as checks see it. Views are on the host and valid until
@@ -28,18 +40,24 @@ struct MemoryFault {
 struct Observation {
   int call = 0;
   const PlannedCall* planned = nullptr;
-  const Problem* problem = nullptr;
+  const Problem* problem = nullptr;   // The call's own: see CallMode::problem.
   ConstTensorView query, key, value;  // What the engine was given.
   ConstTensorView output;
+  ConstTensorView softmax_lse, weights;    // data is nullptr: not asked for.
   std::vector<MemoryFault> memory_faults;  // At most a few per tensor.
+
+  // What is wrong with the cache after CallMode::append tokens were appended:
+  // places of kInput that do not hold what they must.
+  std::vector<MemoryFault> append_faults;
 
   // Output of an earlier call that was kept; data is nullptr when it was not.
   ConstTensorView kept(int earlier_call) const;
 
-  const std::map<int, std::vector<std::byte>>* kept_outputs = nullptr;
+  const std::map<int, KeptOutput>* kept_outputs = nullptr;
 };
 
-// Owns the tensors of one problem.
+// Owns the tensors of one problem, and those of the problems that its calls
+// derive from it.
 class Executor {
  public:
   // Both must outlive the executor.
@@ -59,15 +77,22 @@ class Executor {
   double engine_seconds() const { return engine_seconds_; }
 
  private:
-  struct Buffers;
+  struct Tensors;
 
-  void fill_inputs(const PlannedCall& planned);
+  Status prepare(const PlannedCall& planned, Tensors*& tensors);
+  Status append(const PlannedCall& planned, Tensors& tensors,
+                Observation& seen);
+  void keep(int index, Tensors& tensors);
+
+  template <typename Callback>
+  Status timed(Callback callback);
 
   const Engine& engine_;
   const Problem& problem_;
   std::shared_ptr<Memory> memory_;
-  std::unique_ptr<Buffers> buffers_;
-  std::map<int, std::vector<std::byte>> kept_outputs_;
+  std::unique_ptr<Tensors> own_;      // of problem_
+  std::unique_ptr<Tensors> derived_;  // of the last other problem
+  std::map<int, KeptOutput> kept_outputs_;
   std::int64_t engine_calls_ = 0;
   double engine_seconds_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "guard/base/rng.h"
 
@@ -48,20 +49,24 @@ GuardedBuffer::~GuardedBuffer() {
   if (device_ != nullptr) memory_->release(device_);
 }
 
-bool GuardedBuffer::allocate(Memory& memory, const Problem& problem,
-                             TensorRole role) {
+bool GuardedBuffer::allocate(Memory& memory, std::string_view name, Dtype dtype,
+                             Placement placement) {
   memory_ = &memory;
-  role_ = role;
-  dtype_ = problem.dtype_of(role);
-  shape_ = problem.shape(role);
-  strides_ = problem.strides(role);
+  name_ = name;
+  dtype_ = dtype;
+  placement_ = std::move(placement);
   tensor_bytes_ =
-      static_cast<std::size_t>(problem.extent(role)) * dtype_size(dtype_);
+      static_cast<std::size_t>(placement_.extent) * dtype_size(dtype_);
   device_ = static_cast<std::byte*>(memory.allocate(total_bytes()));
   if (device_ == nullptr) return false;
   try {
     if (!memory.host_accessible()) staging_.resize(total_bytes());
-    hashes_.resize(static_cast<std::size_t>(shape_[0] * shape_[1] * shape_[2]));
+    std::int64_t rows = 0;
+    for (std::int64_t slots : placement_.slots) {
+      first_row_.push_back(rows);
+      rows += heads() * slots;
+    }
+    hashes_.resize(static_cast<std::size_t>(rows));
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -69,8 +74,16 @@ bool GuardedBuffer::allocate(Memory& memory, const Problem& problem,
   return true;
 }
 
+std::int64_t GuardedBuffer::elements() const {
+  std::int64_t slots = 0;
+  for (std::int64_t count : placement_.slots) slots += count;
+  return slots * heads() * channels();
+}
+
+// Shared blocks are counted more than once and so never look like gaps; they
+// have none.
 bool GuardedBuffer::has_gaps() const {
-  return static_cast<std::size_t>(elements()) * dtype_size(dtype_) !=
+  return static_cast<std::size_t>(elements()) * dtype_size(dtype_) <
          tensor_bytes_;
 }
 
@@ -86,21 +99,22 @@ void GuardedBuffer::write_guards() {
 std::uint64_t GuardedBuffer::hash_row(const TensorView& view, std::int64_t b,
                                       std::int64_t h, std::int64_t s) const {
   const std::size_t size = dtype_size(dtype_);
-  if (strides_[3] == 1)
+  if (placement_.strides[3] == 1)
     return hash_bytes(view.at(b, h, s),
-                      static_cast<std::size_t>(shape_[3]) * size);
+                      static_cast<std::size_t>(channels()) * size);
   std::uint64_t hash = 0;
-  for (std::int64_t c = 0; c < shape_[3]; ++c)
+  for (std::int64_t c = 0; c < channels(); ++c)
     hash = mix_bits(hash ^ hash_bytes(view.at(b, h, s, c), size));
   return hash;
 }
 
 void GuardedBuffer::fill_slot(std::int64_t b, std::int64_t h) {
   const TensorView view = host_view();
-  std::vector<double> row(static_cast<std::size_t>(shape_[3]));
-  for (std::int64_t s = 0; s < shape_[2]; ++s) {
+  std::vector<double> row(static_cast<std::size_t>(channels()));
+  const std::int64_t slots = placement_.slots[static_cast<std::size_t>(b)];
+  for (std::int64_t s = 0; s < slots; ++s) {
     filler_(b, h, s, row.data());
-    view.store_row(b, h, s, 0, shape_[3], row.data());
+    view.store_row(b, h, s, 0, channels(), row.data());
     hashes_[row_index(b, h, s)] = hash_row(view, b, h, s);
   }
 }
@@ -108,11 +122,28 @@ void GuardedBuffer::fill_slot(std::int64_t b, std::int64_t h) {
 void GuardedBuffer::fill(RowFiller filler) {
   if (damaged_) write_guards();
   damaged_ = false;
+  is_input_ = true;
   filler_ = std::move(filler);
+  const std::int64_t entries = placement_.entries();
+  const std::int64_t num_heads = heads();
 #pragma omp parallel for collapse(2) \
     schedule(static) if (elements() > kParallelElements)
-  for (std::int64_t b = 0; b < shape_[0]; ++b)
-    for (std::int64_t h = 0; h < shape_[1]; ++h) fill_slot(b, h);
+  for (std::int64_t b = 0; b < entries; ++b)
+    for (std::int64_t h = 0; h < num_heads; ++h) fill_slot(b, h);
+}
+
+void GuardedBuffer::withhold(const RowFiller& other,
+                             const std::vector<std::int64_t>& lengths,
+                             std::int64_t count) {
+  const TensorView view = host_view();
+  std::vector<double> row(static_cast<std::size_t>(channels()));
+  for (std::size_t b = 0; b < lengths.size(); ++b)
+    for (std::int64_t h = 0; h < heads(); ++h)
+      for (std::int64_t s = lengths[b] - count; s < lengths[b]; ++s) {
+        const auto entry = static_cast<std::int64_t>(b);
+        other(entry, h, s, row.data());
+        view.store_row(entry, h, s, 0, channels(), row.data());
+      }
 }
 
 void GuardedBuffer::poison() {
@@ -135,11 +166,14 @@ Status GuardedBuffer::download() {
 bool GuardedBuffer::rows_intact() {
   const TensorView view = host_view();
   bool intact = true;
+  const std::int64_t entries = placement_.entries();
+  const std::int64_t num_heads = heads();
 #pragma omp parallel for collapse(2) schedule(static) reduction(&& : intact) \
     if (elements() > kParallelElements)
-  for (std::int64_t b = 0; b < shape_[0]; ++b)
-    for (std::int64_t h = 0; h < shape_[1]; ++h)
-      for (std::int64_t s = 0; s < shape_[2]; ++s)
+  for (std::int64_t b = 0; b < entries; ++b)
+    for (std::int64_t h = 0; h < num_heads; ++h)
+      for (std::int64_t s = 0;
+           s < placement_.slots[static_cast<std::size_t>(b)]; ++s)
         intact =
             intact && hash_row(view, b, h, s) == hashes_[row_index(b, h, s)];
   return intact;
@@ -156,7 +190,7 @@ void GuardedBuffer::add_fault(std::int64_t byte, MemoryFault::Place place,
   if (faults.size() > first && faults.back().place == place &&
       faults.back().element == element)
     return;
-  faults.push_back({role_, place, element});
+  faults.push_back({.tensor = name_, .place = place, .element = element});
 }
 
 void GuardedBuffer::find_guard_faults(std::size_t first,
@@ -179,18 +213,16 @@ void GuardedBuffer::find_gap_faults(std::size_t first,
   const std::size_t size = dtype_size(dtype_);
   std::vector<bool> owned(tensor_bytes_ / size, false);
   const TensorView view = host_view();
-  for (std::int64_t b = 0; b < shape_[0]; ++b)
-    for (std::int64_t h = 0; h < shape_[1]; ++h)
-      for (std::int64_t s = 0; s < shape_[2]; ++s)
-        for (std::int64_t c = 0; c < shape_[3]; ++c)
-          owned[static_cast<std::size_t>(view.offset(b, h, s, c))] = true;
+  for_each_slot([&](std::int64_t b, std::int64_t h, std::int64_t s) {
+    for (std::int64_t c = 0; c < channels(); ++c)
+      owned[static_cast<std::size_t>(view.offset(b, h, s, c))] = true;
+  });
   const std::vector<std::byte> guard(size, kGuardByte);
-  const bool output = role_ == TensorRole::kOutput;
   for (std::size_t i = 0; i < owned.size(); ++i) {
     if (owned[i]) continue;
     const std::byte* at = view.data + i * size;
-    if (output ? is_poison(dtype_, at)
-               : std::memcmp(at, guard.data(), size) == 0)
+    if (is_input_ ? std::memcmp(at, guard.data(), size) == 0
+                  : is_poison(dtype_, at))
       continue;
     add_fault(static_cast<std::int64_t>(i * size), MemoryFault::Place::kGap,
               first, faults);
@@ -200,31 +232,35 @@ void GuardedBuffer::find_gap_faults(std::size_t first,
 void GuardedBuffer::find_input_faults(std::size_t first,
                                       std::vector<MemoryFault>& faults) {
   const TensorView view = host_view();
-  const auto channels = static_cast<std::size_t>(shape_[3]);
+  const auto count = static_cast<std::size_t>(channels());
   const std::size_t size = dtype_size(dtype_);
-  std::vector<double> row(channels);
-  std::vector<std::byte> expected(channels * size);
-  for (std::int64_t b = 0; b < shape_[0]; ++b)
-    for (std::int64_t h = 0; h < shape_[1]; ++h)
-      for (std::int64_t s = 0; s < shape_[2]; ++s) {
-        if (hash_row(view, b, h, s) == hashes_[row_index(b, h, s)]) continue;
-        filler_(b, h, s, row.data());
-        encode(dtype_, row.data(), shape_[3], expected.data(), 1);
-        for (std::int64_t c = 0; c < shape_[3]; ++c)
-          if (std::memcmp(view.at(b, h, s, c),
-                          expected.data() + static_cast<std::size_t>(c) * size,
-                          size) != 0)
-            add_fault(view.offset(b, h, s, c) * static_cast<std::int64_t>(size),
-                      MemoryFault::Place::kInput, first, faults);
-      }
+  std::vector<double> row(count);
+  std::vector<std::byte> expected(count * size);
+  for_each_slot([&](std::int64_t b, std::int64_t h, std::int64_t s) {
+    if (hash_row(view, b, h, s) == hashes_[row_index(b, h, s)]) return;
+    filler_(b, h, s, row.data());
+    encode(dtype_, row.data(), channels(), expected.data(), 1);
+    for (std::int64_t c = 0; c < channels(); ++c) {
+      if (std::memcmp(view.at(b, h, s, c),
+                      expected.data() + static_cast<std::size_t>(c) * size,
+                      size) == 0)
+        continue;
+      const std::size_t before = faults.size();
+      add_fault(view.offset(b, h, s, c) * static_cast<std::int64_t>(size),
+                MemoryFault::Place::kInput, first, faults);
+      if (faults.size() == before) continue;
+      faults.back().entry = b;
+      faults.back().head = h;
+      faults.back().position = s;
+    }
+  });
 }
 
 void GuardedBuffer::find_faults(std::vector<MemoryFault>& faults) {
   const std::size_t first = faults.size();
   find_guard_faults(first, faults);
   if (has_gaps()) find_gap_faults(first, faults);
-  if (role_ != TensorRole::kOutput && !rows_intact())
-    find_input_faults(first, faults);
+  if (is_input_ && !rows_intact()) find_input_faults(first, faults);
   damaged_ = faults.size() > first;
 }
 

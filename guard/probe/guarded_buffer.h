@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "guard/engine/memory.h"
@@ -29,21 +30,26 @@ class GuardedBuffer {
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
   ~GuardedBuffer();
 
-  // False when there is not enough memory. `memory` must outlive the buffer.
-  bool allocate(Memory& memory, const Problem& problem, TensorRole role);
+  // False when there is not enough memory. `memory` must outlive the buffer;
+  // `name` is what faults call the tensor.
+  bool allocate(Memory& memory, std::string_view name, Dtype dtype,
+                Placement placement);
 
-  TensorView host_view() {
-    return {host() + kGuardBytes, dtype_, shape_, strides_};
-  }
-  TensorView device_view() {
-    return {device_ + kGuardBytes, dtype_, shape_, strides_};
-  }
+  TensorView host_view() { return view(host()); }
+  TensorView device_view() { return view(device_); }
+  const Placement& placement() const { return placement_; }
 
-  // An input: every row from the pattern, hashes remembered. After damage
-  // the guard bytes are renewed too.
+  // An input: every row of every entry from the pattern, hashes remembered.
+  // After damage the guard bytes are renewed too. Entry `batch` of packed and
+  // paged tensors is what belongs to nobody.
   void fill(RowFiller filler);
 
-  // The output: every element, gaps too, is the poison NaN.
+  // Puts other rows where the last `count` tokens of each of `lengths` lie,
+  // and still expects those that fill() put there: the engine appends them.
+  void withhold(const RowFiller& other,
+                const std::vector<std::int64_t>& lengths, std::int64_t count);
+
+  // An output: every element, gaps too, is the poison NaN.
   void poison();
 
   Status upload();
@@ -58,17 +64,31 @@ class GuardedBuffer {
   // runaway vector store.
   static constexpr std::size_t kGuardBytes = 4096;
 
+  TensorView view(std::byte* start) const {
+    return {start + kGuardBytes, dtype_, placement_.shape, placement_.strides,
+            placement_.tokens.get()};
+  }
   std::byte* host() {
     return memory_->host_accessible() ? device_ : staging_.data();
   }
   std::size_t total_bytes() const { return tensor_bytes_ + 2 * kGuardBytes; }
-  std::int64_t elements() const {
-    return shape_[0] * shape_[1] * shape_[2] * shape_[3];
-  }
+  std::int64_t heads() const { return placement_.shape[1]; }
+  std::int64_t channels() const { return placement_.shape[3]; }
+  std::int64_t elements() const;
   bool has_gaps() const;
   void write_guards();
   std::size_t row_index(std::int64_t b, std::int64_t h, std::int64_t s) const {
-    return static_cast<std::size_t>((b * shape_[1] + h) * shape_[2] + s);
+    const auto entry = static_cast<std::size_t>(b);
+    return static_cast<std::size_t>(first_row_[entry] +
+                                    h * placement_.slots[entry] + s);
+  }
+  template <typename Visit>
+  void for_each_slot(Visit visit) const {
+    for (std::int64_t b = 0; b < placement_.entries(); ++b)
+      for (std::int64_t h = 0; h < heads(); ++h)
+        for (std::int64_t s = 0;
+             s < placement_.slots[static_cast<std::size_t>(b)]; ++s)
+          visit(b, h, s);
   }
   std::uint64_t hash_row(const TensorView& view, std::int64_t b, std::int64_t h,
                          std::int64_t s) const;
@@ -81,14 +101,16 @@ class GuardedBuffer {
   void find_input_faults(std::size_t first, std::vector<MemoryFault>& faults);
 
   Memory* memory_ = nullptr;
-  TensorRole role_ = TensorRole::kQuery;
+  std::string_view name_;
+  bool is_input_ = false;
   Dtype dtype_ = Dtype::kFp32;
-  Shape4 shape_{}, strides_{};
+  Placement placement_;
   std::size_t tensor_bytes_ = 0;
   std::byte* device_ = nullptr;
-  std::vector<std::byte> staging_;     // Only when the host cannot reach it.
-  RowFiller filler_;                   // What the rows were filled with.
-  std::vector<std::uint64_t> hashes_;  // [batch][head][position]
+  std::vector<std::byte> staging_;       // Only when the host cannot reach it.
+  RowFiller filler_;                     // What the rows were filled with.
+  std::vector<std::int64_t> first_row_;  // of each entry
+  std::vector<std::uint64_t> hashes_;    // [entry][head][position]
   bool damaged_ = false;
 };
 

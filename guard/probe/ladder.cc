@@ -29,12 +29,20 @@ std::shared_ptr<const LadderScores> LadderScores::make(const Problem& problem,
                                                        std::string& why_not) {
   std::shared_ptr<LadderScores> ladder(new LadderScores);
   ladder->direction_ = direction;
-  ladder->channels_ = problem.head_dim_qk;
-  ladder->len_kv_ = std::max<std::int64_t>(problem.max_len_kv(), 1);
-  const int bits = std::max<int>(
-      static_cast<int>(
-          std::bit_width(static_cast<std::uint64_t>(ladder->len_kv_ - 1))),
-      1);
+  ladder->channels_ = problem.score_channels();
+  ladder->len_kv_ = std::max<std::int64_t>(problem.slots_kv(), 1);
+  if (problem.softcap) {
+    why_not = "softcap bounds the scores";
+    return nullptr;
+  }
+  // The lowest step, too, must dwarf the sink; neighbours' ALiBi differs by
+  // one slope.
+  ladder->first_rank_ = problem.sinks.empty() ? 0 : 1;
+  gap += problem.largest_sink() + problem.largest_alibi_slope();
+  const int bits =
+      std::max<int>(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(
+                        ladder->len_kv_ - 1 + ladder->first_rank_))),
+                    1);
   ladder->digits_ = (bits + kDigitBits - 1) / kDigitBits;
   if (numerics.key_error > 0) {
     why_not = "keys are stored quantised";
@@ -60,7 +68,8 @@ std::shared_ptr<const LadderScores> LadderScores::make(const Problem& problem,
     return nullptr;
   }
   const double step = unit * problem.scale();
-  const double range = step * static_cast<double>(ladder->len_kv_);
+  const double range =
+      step * static_cast<double>(ladder->len_kv_ + ladder->first_rank_);
   // Rounding of a score (product with the scale, then with log2 e) must stay
   // far below one step.
   const double rounding = 4 * unit_roundoff(numerics.score) * range;
@@ -87,7 +96,8 @@ void LadderScores::key_row(std::int64_t, std::int64_t, std::int64_t kv_index,
                            double* to) const {
   std::fill_n(to, channels_, 0.0);
   std::int64_t rank =
-      direction_ == Direction::kUp ? kv_index : len_kv_ - 1 - kv_index;
+      first_rank_ +
+      (direction_ == Direction::kUp ? kv_index : len_kv_ - 1 - kv_index);
   for (std::int64_t m = 0; m < digits_; ++m, rank >>= kDigitBits)
     to[m] = static_cast<double>(rank & (kBase - 1)) * key_unit_;
 }

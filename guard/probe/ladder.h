@@ -48,6 +48,7 @@ class LadderScores final : public ScorePattern {
   std::int64_t channels_ = 0;
   std::int64_t digits_ = 1;
   std::int64_t len_kv_ = 1;
+  std::int64_t first_rank_ = 0;
   double query_unit_ = 1;  // Query channel m holds query_unit * 128^m,
   double key_unit_ = 1;    // key channel m holds digit m * key_unit.
 };

@@ -15,10 +15,17 @@ std::shared_ptr<const NeedleScores> NeedleScores::make(const Problem& problem,
                                                        std::string& why_not) {
   std::shared_ptr<NeedleScores> needle(new NeedleScores(problem));
   needle->seed_ = derive_seed(seed, 0x6e6565646c65);
-  const std::int64_t len_kv = std::max<std::int64_t>(problem.max_len_kv(), 1);
+  const std::int64_t len_kv = std::max<std::int64_t>(problem.slots_kv(), 1);
   needle->position_bits_ =
       std::max<int>(std::bit_width(static_cast<std::uint64_t>(len_kv - 1)), 1);
-  if (needle->position_bits_ > problem.head_dim_qk) {
+  if (problem.softcap) {
+    why_not = "softcap bounds the scores";
+    return nullptr;
+  }
+  gap += problem.largest_sink() +
+         problem.largest_alibi_slope() *
+             static_cast<double>(std::max(len_kv, problem.max_len_q()));
+  if (needle->position_bits_ > problem.score_channels()) {
     why_not = "head_dim_qk has fewer channels than a position has bits";
     return nullptr;
   }
@@ -29,7 +36,7 @@ std::shared_ptr<const NeedleScores> NeedleScores::make(const Problem& problem,
   needle->query_amplitude_ =
       std::exp2(std::ceil(std::log2(gap / (2 * problem.scale()))));
   const double largest_score = needle->query_amplitude_ * problem.scale() *
-                               static_cast<double>(problem.head_dim_qk);
+                               static_cast<double>(problem.score_channels());
   const double rounding = 4 * unit_roundoff(numerics.score) * largest_score;
   if (needle->query_amplitude_ > numerics.largest_input(problem.dtype) / 2 ||
       needle->query_amplitude_ < 0x1p-14 || rounding > gap / 8) {
@@ -50,7 +57,7 @@ void NeedleScores::key_row(std::int64_t batch, std::int64_t kv_head,
   for (std::int64_t c = 0; c < position_bits_; ++c)
     to[c] = (bits >> c & 1) != 0 ? 1.0 : -1.0;
   std::uint64_t hash = 0;
-  for (std::int64_t c = position_bits_; c < problem_.head_dim_qk; ++c) {
+  for (std::int64_t c = position_bits_; c < problem_.score_channels(); ++c) {
     const std::int64_t bit = (c - position_bits_) % 64;
     if (bit == 0)
       hash = derive_seed(slot + static_cast<std::uint64_t>(c) + 1,
@@ -73,14 +80,14 @@ std::int64_t NeedleScores::target(std::int64_t batch, std::int64_t head,
 
 void NeedleScores::query_row(std::int64_t batch, std::int64_t head,
                              std::int64_t q_index, double* to) const {
-  std::fill_n(to, problem_.head_dim_qk, 0.0);
+  std::fill_n(to, problem_.score_channels(), 0.0);
   if (q_index >= problem_.len_q(batch)) return;
   KeyRanges allowed;
   problem_.mask.allowed(problem_.row(batch, q_index), allowed);
   const std::int64_t key = target(batch, head, q_index, allowed);
   if (key < 0) return;
-  key_row(batch, problem_.kv_head_of(head), key, to);
-  for (std::int64_t c = 0; c < problem_.head_dim_qk; ++c)
+  key_row(problem_.owner(batch, key), problem_.kv_head_of(head), key, to);
+  for (std::int64_t c = 0; c < problem_.score_channels(); ++c)
     to[c] *= query_amplitude_;
 }
 

@@ -20,11 +20,16 @@ class ScorePattern {
   // Patterns of equal name fill the same rows.
   virtual std::string name() const = 0;
 
-  // Fills head_dim_qk channels.
+  // Both fill Problem::score_channels() channels, which are head_dim_qk unless
+  // the value lies in the key: the query's other channels are then 0, and the
+  // key's are the value.
   virtual void query_row(std::int64_t batch, std::int64_t head,
                          std::int64_t q_index, double* to) const = 0;
   virtual void key_row(std::int64_t batch, std::int64_t kv_head,
                        std::int64_t kv_index, double* to) const = 0;
+
+  // True: query_row fills head_dim_qk channels in any case.
+  virtual bool whole_query() const { return false; }
 };
 
 class ValuePattern {

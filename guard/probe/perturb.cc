@@ -1,17 +1,13 @@
 #include "guard/probe/perturb.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
-#include "guard/probe/random.h"
+#include "guard/base/rng.h"
 #include "guard/probe/step.h"
 
 namespace attnguard {
 namespace {
-
-// Largest |x| of near_normal, squared: the worst product of two elements.
-constexpr double kWorstProduct = 2.45 * 2.45;
 
 // Random cuts beside the edges.
 constexpr int kRandomCuts = 2;
@@ -84,7 +80,7 @@ std::int64_t CutAssignment::rounds_for_each_cut(const Problem& problem,
 
 CutAssignment::CutAssignment(const Problem& problem, std::int64_t round,
                              std::uint64_t seed)
-    : problem_(problem), max_len_q_(problem.max_len_q()) {
+    : TokenSet(problem), max_len_q_(problem.max_len_q()) {
   const std::int64_t slots = problem.batch * problem.num_kv_heads;
   const std::int64_t cycle = most_cuts(problem, seed);
   const std::int64_t period = cycle / std::gcd(cycle, slots);
@@ -115,21 +111,23 @@ CutAssignment::CutAssignment(const Problem& problem, std::int64_t round,
 
 std::int64_t CutAssignment::key_cut(std::int64_t batch,
                                     std::int64_t kv_head) const {
-  return key_cuts_[static_cast<std::size_t>(batch * problem_.num_kv_heads +
+  return key_cuts_[static_cast<std::size_t>(batch * problem().num_kv_heads +
                                             kv_head)];
 }
 
 bool CutAssignment::sees_perturbed_key(std::int64_t batch, std::int64_t kv_head,
                                        std::int64_t q_index) const {
+  if (problem().shared_prefix > 0)
+    return TokenSet::sees_perturbed_key(batch, kv_head, q_index);
   KeyRanges allowed;
-  problem_.mask.allowed(problem_.row(batch, q_index), allowed);
+  problem().mask.allowed(problem().row(batch, q_index), allowed);
   return !allowed.empty() && allowed.last() >= key_cut(batch, kv_head);
 }
 
 bool CutAssignment::perturbs_anything() const {
-  for (std::int64_t b = 0; b < problem_.batch; ++b)
-    for (std::int64_t g = 0; g < problem_.num_kv_heads; ++g)
-      if (key_cut(b, g) < problem_.len_kv(b)) return true;
+  for (std::int64_t b = 0; b < problem().batch; ++b)
+    for (std::int64_t g = 0; g < problem().num_kv_heads; ++g)
+      if (key_cut(b, g) < problem().len_kv(b)) return true;
   return std::find(query_perturbed_.begin(), query_perturbed_.end(), 1) !=
          query_perturbed_.end();
 }
@@ -137,53 +135,9 @@ bool CutAssignment::perturbs_anything() const {
 bool CutAssignment::query_perturbed(std::int64_t batch, std::int64_t head,
                                     std::int64_t q_index) const {
   const std::int64_t slot =
-      batch * problem_.num_kv_heads + problem_.kv_head_of(head);
+      batch * problem().num_kv_heads + problem().kv_head_of(head);
   return query_perturbed_[static_cast<std::size_t>(slot * max_len_q_ +
                                                    q_index)] != 0;
-}
-
-double extreme_amplitude(const Problem& problem, const Numerics& numerics) {
-  const double limit =
-      std::min(dtype_info(numerics.score).max_finite / 4, 1e30);
-  const double largest_input = numerics.largest_input(problem.dtype) / 4;
-  double amplitude = 64;
-  const double worst = kWorstProduct *
-                       static_cast<double>(problem.head_dim_qk) *
-                       std::max(problem.scale(), 1.0);
-  while (amplitude > 1 && (amplitude * amplitude * worst > limit ||
-                           amplitude * 2.45 > largest_input))
-    amplitude /= 2;
-  return amplitude;
-}
-
-void PerturbedScores::query_row(std::int64_t batch, std::int64_t head,
-                                std::int64_t q_index, double* to) const {
-  const Problem& problem = cuts_->problem();
-  const bool fresh = q_index < problem.len_q(batch) &&
-                     cuts_->query_perturbed(batch, head, q_index);
-  fill_random_row(fresh ? fresh_seed_ : base_seed_, TensorRole::kQuery, batch,
-                  head, q_index, fresh ? amplitude_ : 1, problem.head_dim_qk,
-                  to);
-}
-
-void PerturbedScores::key_row(std::int64_t batch, std::int64_t kv_head,
-                              std::int64_t kv_index, double* to) const {
-  const Problem& problem = cuts_->problem();
-  const bool fresh = kv_index < problem.len_kv(batch) &&
-                     kv_index >= cuts_->key_cut(batch, kv_head);
-  fill_random_row(fresh ? fresh_seed_ : base_seed_, TensorRole::kKey, batch,
-                  kv_head, kv_index, fresh ? amplitude_ : 1,
-                  problem.head_dim_qk, to);
-}
-
-void PerturbedValues::value_row(std::int64_t batch, std::int64_t kv_head,
-                                std::int64_t kv_index, double* to) const {
-  const Problem& problem = cuts_->problem();
-  const bool fresh = kv_index < problem.len_kv(batch) &&
-                     kv_index >= cuts_->key_cut(batch, kv_head);
-  fill_random_row(fresh ? fresh_seed_ : base_seed_, TensorRole::kValue, batch,
-                  kv_head, kv_index, fresh ? amplitude_ : 1, problem.head_dim_v,
-                  to);
 }
 
 }  // namespace attnguard

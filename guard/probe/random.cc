@@ -1,5 +1,7 @@
 #include "guard/probe/random.h"
 
+#include <cmath>
+
 namespace attnguard {
 
 void fill_random_row(std::uint64_t seed, TensorRole role, std::int64_t batch,
@@ -21,13 +23,23 @@ void fill_random_row(std::uint64_t seed, TensorRole role, std::int64_t batch,
 void RandomScores::query_row(std::int64_t batch, std::int64_t head,
                              std::int64_t q_index, double* to) const {
   fill_random_row(seed_, TensorRole::kQuery, batch, head, q_index, amplitude_,
-                  channels_, to);
+                  query_channels_, to);
 }
 
 void RandomScores::key_row(std::int64_t batch, std::int64_t kv_head,
                            std::int64_t kv_index, double* to) const {
   fill_random_row(seed_, TensorRole::kKey, batch, kv_head, kv_index, amplitude_,
-                  channels_, to);
+                  key_channels_, to);
+}
+
+std::shared_ptr<const RandomScores> capped_scores(const Problem& problem,
+                                                  std::uint64_t seed) {
+  // Scores of standard deviation softcap / 2 at the default scale.
+  const double amplitude = std::sqrt(
+      problem.softcap.value_or(2.0) / 2 /
+      (problem.scale() * std::sqrt(static_cast<double>(problem.head_dim_qk))));
+  return std::make_shared<RandomScores>(problem, mix_bits(seed), amplitude,
+                                        "random-capped");
 }
 
 void RandomValues::value_row(std::int64_t batch, std::int64_t kv_head,

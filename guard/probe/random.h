@@ -3,6 +3,7 @@
 #ifndef ATTNGUARD_GUARD_PROBE_RANDOM_H_
 #define ATTNGUARD_GUARD_PROBE_RANDOM_H_
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -30,7 +31,8 @@ class RandomScores final : public ScorePattern {
   // Patterns of another seed or amplitude need a label of their own.
   RandomScores(const Problem& problem, std::uint64_t seed, double amplitude = 1,
                std::string label = "random")
-      : channels_(problem.head_dim_qk),
+      : query_channels_(problem.head_dim_qk),
+        key_channels_(problem.score_channels()),
         seed_(seed),
         amplitude_(amplitude),
         label_(std::move(label)) {}
@@ -40,20 +42,28 @@ class RandomScores final : public ScorePattern {
                  double* to) const override;
   void key_row(std::int64_t batch, std::int64_t kv_head, std::int64_t kv_index,
                double* to) const override;
+  bool whole_query() const override { return true; }
 
  private:
-  std::int64_t channels_;
+  std::int64_t query_channels_;
+  std::int64_t key_channels_;
   std::uint64_t seed_;
   double amplitude_;
   std::string label_;
 };
 
+// Random scores that reach the problem's soft-cap.
+std::shared_ptr<const RandomScores> capped_scores(const Problem& problem,
+                                                  std::uint64_t seed);
+
 class RandomValues final : public ValuePattern {
  public:
-  RandomValues(const Problem& problem, std::uint64_t seed)
-      : columns_(problem.head_dim_v), seed_(seed) {}
+  // Values of another seed need a label of their own.
+  RandomValues(const Problem& problem, std::uint64_t seed,
+               std::string label = "random")
+      : columns_(problem.head_dim_v), seed_(seed), label_(std::move(label)) {}
 
-  std::string name() const override { return "random"; }
+  std::string name() const override { return label_; }
   std::int64_t columns() const override { return columns_; }
   void value_row(std::int64_t batch, std::int64_t kv_head,
                  std::int64_t kv_index, double* to) const override;
@@ -61,6 +71,7 @@ class RandomValues final : public ValuePattern {
  private:
   std::int64_t columns_;
   std::uint64_t seed_;
+  std::string label_;
 };
 
 }  // namespace attnguard

@@ -23,6 +23,7 @@ std::int64_t own_row(const Problem& problem, std::int64_t batch,
 struct Place {
   std::uint64_t seed = 0;
   std::int64_t batch = 0, head = 0, kv_head = 0, token = 0, row = -1;
+  std::int64_t owner = 0;  // the entry whose tensors hold the token
 
   std::uint64_t fresh() const {
     return derive_seed(seed, 0x746f6b656e + static_cast<std::uint64_t>(token));
@@ -32,7 +33,11 @@ struct Place {
 class TokenScores final : public ScorePattern {
  public:
   TokenScores(const Problem& problem, const Place& place)
-      : channels_(problem.head_dim_qk), place_(place) {}
+      : query_channels_(problem.head_dim_qk),
+        key_channels_(problem.score_channels()),
+        place_(place) {}
+
+  bool whole_query() const override { return true; }
 
   std::string name() const override {
     return "token-" + std::to_string(place_.token);
@@ -42,18 +47,19 @@ class TokenScores final : public ScorePattern {
     const bool fresh =
         batch == place_.batch && head == place_.head && q_index == place_.row;
     fill_random_row(fresh ? place_.fresh() : place_.seed, TensorRole::kQuery,
-                    batch, head, q_index, 1, channels_, to);
+                    batch, head, q_index, 1, query_channels_, to);
   }
   void key_row(std::int64_t batch, std::int64_t kv_head, std::int64_t kv_index,
                double* to) const override {
-    const bool fresh = batch == place_.batch && kv_head == place_.kv_head &&
+    const bool fresh = batch == place_.owner && kv_head == place_.kv_head &&
                        kv_index == place_.token;
     fill_random_row(fresh ? place_.fresh() : place_.seed, TensorRole::kKey,
-                    batch, kv_head, kv_index, 1, channels_, to);
+                    batch, kv_head, kv_index, 1, key_channels_, to);
   }
 
  private:
-  std::int64_t channels_;
+  std::int64_t query_channels_;
+  std::int64_t key_channels_;
   Place place_;
 };
 
@@ -68,7 +74,7 @@ class TokenValues final : public ValuePattern {
   std::int64_t columns() const override { return columns_; }
   void value_row(std::int64_t batch, std::int64_t kv_head,
                  std::int64_t kv_index, double* to) const override {
-    const bool fresh = batch == place_.batch && kv_head == place_.kv_head &&
+    const bool fresh = batch == place_.owner && kv_head == place_.kv_head &&
                        kv_index == place_.token;
     fill_random_row(fresh ? place_.fresh() : place_.seed, TensorRole::kValue,
                     batch, kv_head, kv_index, 1, columns_, to);
@@ -83,9 +89,13 @@ class TokenValues final : public ValuePattern {
 
 OneToken::OneToken(const Problem& problem, std::uint64_t seed,
                    std::int64_t batch, std::int64_t head, std::int64_t token) {
-  const Place place{seed,  batch,
-                    head,  problem.kv_head_of(head),
-                    token, own_row(problem, batch, token)};
+  const Place place{seed,
+                    batch,
+                    head,
+                    problem.kv_head_of(head),
+                    token,
+                    own_row(problem, batch, token),
+                    problem.owner(batch, token)};
   scores_ = std::make_shared<TokenScores>(problem, place);
   values_ = std::make_shared<TokenValues>(problem, place);
 }

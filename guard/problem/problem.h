@@ -31,7 +31,9 @@
 namespace attnguard {
 
 // Order of the axes in memory, slowest first. B batch, H head, S position,
-// D channel.
+// D channel. In packed tensors B is dropped: kBhsd is [head, token, channel],
+// the others [token, head, channel]. In paged ones B is the block: kBhsd is
+// [block, head, token, channel], kBshd [block, token, head, channel].
 enum class Layout { kBhsd, kBshd, kSbhd };
 
 std::string_view layout_name(Layout layout);
@@ -41,6 +43,26 @@ std::string_view layout_name(Layout layout);
 enum class TensorRole { kQuery, kKey, kValue, kOutput };
 
 std::string_view tensor_role_name(TensorRole role);
+
+// What a row with no allowed key must give.
+enum class EmptyRow {
+  kZero,  // FlashAttention, FlashInfer, PyTorch, ggml
+  kNan,   // a plain softmax over -inf
+  kMean,  // the mean of the entry's values: a finite sentinel under a softmax
+  kAny,   // Nothing is promised; it must still be written.
+};
+
+std::string_view empty_row_name(EmptyRow rule);
+
+// How the engine is told what is allowed.
+enum class MaskForm {
+  kImplied,   // By its own flags: it derives the mask from Problem::mask.
+  kBoolean,   // A tensor of bytes, 1 = may attend (PyTorch SDPA, JAX, MLX).
+  kInverted,  // A tensor of bytes, 1 = masked (key_padding_mask).
+  kAdditive,  // A tensor of the inputs' dtype: 0 or -inf.
+};
+
+std::string_view mask_form_name(MaskForm form);
 
 struct Problem {
   std::int64_t batch = 1;
@@ -61,8 +83,41 @@ struct Problem {
 
   std::optional<double> softmax_scale;  // absent: 1 / sqrt(head_dim_qk)
 
+  // Scores become softcap * tanh(score / softcap), after the scale and before
+  // everything else. Absent: no cap.
+  std::optional<double> softcap;
+
+  // ALiBi: -slope * |distance| is added to the scores, after the cap. The
+  // distance is that of the key from the query when the last query and the
+  // last key are the same token; the slopes are those of the paper for
+  // max_bias = 8 (see alibi_slope). Absent: none.
+  std::optional<double> alibi_max_bias;
+
+  // A learned logit in the denominator only: one for all heads, or one per
+  // head. 0 is softmax1. Empty: none.
+  std::vector<double> sinks;
+
+  EmptyRow empty_row = EmptyRow::kZero;
+
   Mask mask;
+  MaskForm mask_form = MaskForm::kImplied;
+
+  // MLA: value is the first head_dim_v channels of key, in the same memory.
+  bool value_in_key = false;
+
   Layout layout = Layout::kBhsd;
+
+  // Queries, outputs and keys that are not paged lie one sequence after
+  // another (cu_seqlens), with `packed_padding` unused tokens at the end.
+  bool packed = false;
+  std::int64_t packed_padding = 0;
+
+  // Keys and values lie in blocks of this many tokens that a block_table
+  // finds; 0: they do not. Blocks are shuffled, and a few belong to nobody.
+  std::int64_t block_size = 0;
+
+  // The first so many tokens of every entry are the same blocks.
+  std::int64_t shared_prefix = 0;
 
   // Element strides [batch, head, position, channel] that override `layout`
   // for one tensor. No two elements may share an address: keys shared between
@@ -87,11 +142,45 @@ struct Problem {
   Dtype output_dtype() const { return out_dtype.value_or(dtype); }
   double scale() const;
 
+  // The slope of a head's ALiBi; 0 without.
+  double alibi_slope(std::int64_t head) const;
+  double largest_alibi_slope() const;
+
+  // The head's sink logit; -inf without.
+  double sink(std::int64_t head) const;
+  double largest_sink() const;  // 0 at least
+
+  // The entry whose tensors hold the token: that of the shared prefix, or its
+  // own.
+  std::int64_t owner(std::int64_t b, std::int64_t kv_index) const {
+    return kv_index < shared_prefix ? 0 : b;
+  }
+
+  // Positions of the key tensor, used or not.
+  std::int64_t slots_kv() const { return shape(TensorRole::kKey)[2]; }
+
+  // Channels of query and key that scores alone decide: all of them, unless
+  // the first ones are the values too.
+  std::int64_t score_channels() const {
+    return value_in_key ? head_dim_qk - head_dim_v : head_dim_qk;
+  }
+
+  bool is_paged(TensorRole role) const {
+    return block_size > 0 &&
+           (role == TensorRole::kKey || role == TensorRole::kValue);
+  }
+  bool is_packed(TensorRole role) const { return packed && !is_paged(role); }
+
   RowPlace row(std::int64_t b, std::int64_t q_index) const {
     return {b, q_index, len_q(b), len_kv(b)};
   }
 
+  // [batch, heads, longest length, channels]; of paged tensors the positions
+  // are those of whole blocks.
   Shape4 shape(TensorRole role) const;
+
+  // Of packed tensors strides[0] is strides[2]; of paged ones it steps from
+  // block to block.
   Shape4 strides(TensorRole role) const;
   Dtype dtype_of(TensorRole role) const {
     return role == TensorRole::kOutput ? output_dtype() : dtype;

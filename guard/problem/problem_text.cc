@@ -56,18 +56,6 @@ Status set_dtype(Dtype& field, std::string_view text) {
   return ok_status();
 }
 
-Status set_layout(Layout& field, std::string_view text) {
-  std::vector<std::string_view> names;
-  for (Layout layout : {Layout::kBhsd, Layout::kBshd, Layout::kSbhd}) {
-    names.push_back(layout_name(layout));
-    if (text != layout_name(layout)) continue;
-    field = layout;
-    return ok_status();
-  }
-  return invalid_argument("unknown layout '" + std::string(text) + "'" +
-                          suggestion(text, names));
-}
-
 Status set_strides(std::optional<Shape4>& field, std::string_view text) {
   const auto pieces = split(text, ',');
   Shape4 strides = {0, 0, 0, 0};
@@ -83,11 +71,56 @@ Status set_strides(std::optional<Shape4>& field, std::string_view text) {
   return ok_status();
 }
 
+Status set_number(std::optional<double>& field, std::string_view text) {
+  const auto value = parse_double(text);
+  if (!value) return expected("a number", text);
+  field = *value;
+  return ok_status();
+}
+
+Status set_numbers(std::vector<double>& field, std::string_view text) {
+  std::vector<double> numbers;
+  for (std::string_view piece : split(text, ',')) {
+    const auto value = parse_double(piece);
+    if (!value)
+      return expected("a number or comma-separated numbers, one per head",
+                      text);
+    numbers.push_back(*value);
+  }
+  field = std::move(numbers);
+  return ok_status();
+}
+
+Status set_flag(bool& field, std::string_view text) {
+  if (text != "true" && text != "false") return expected("true or false", text);
+  field = text == "true";
+  return ok_status();
+}
+
+template <typename Choice, std::size_t kCount>
+Status set_choice(Choice& field, std::string_view text, std::string_view what,
+                  std::string_view (*name_of)(Choice),
+                  const std::array<Choice, kCount>& choices) {
+  std::vector<std::string_view> names;
+  for (Choice choice : choices) {
+    names.push_back(name_of(choice));
+    if (text != name_of(choice)) continue;
+    field = choice;
+    return ok_status();
+  }
+  return invalid_argument("unknown " + std::string(what) + " '" +
+                          std::string(text) + "'" + suggestion(text, names));
+}
+
+std::string number_text(const std::optional<double>& number) {
+  return number ? format_double(*number) : "";
+}
+
 std::string strides_text(const std::optional<Shape4>& strides) {
   return strides ? join(*strides) : "";
 }
 
-constexpr std::array<ProblemField, 18> kFields = {{
+constexpr std::array<ProblemField, 28> kFields = {{
     {"batch", "number of batch entries",
      [](Problem& p, std::string_view t) { return set_int(p.batch, t); },
      [](const Problem& p) { return std::to_string(p.batch); }},
@@ -140,13 +173,40 @@ constexpr std::array<ProblemField, 18> kFields = {{
      }},
     {"softmax_scale", "factor on the scores; default: 1/sqrt(head_dim_qk)",
      [](Problem& p, std::string_view t) {
-       const auto value = parse_double(t);
-       if (!value) return expected("a number", t);
-       p.softmax_scale = *value;
-       return ok_status();
+       return set_number(p.softmax_scale, t);
+     },
+     [](const Problem& p) { return number_text(p.softmax_scale); }},
+    {"softcap", "scores become softcap * tanh(score / softcap)",
+     [](Problem& p, std::string_view t) { return set_number(p.softcap, t); },
+     [](const Problem& p) { return number_text(p.softcap); }},
+    {"alibi_max_bias",
+     "ALiBi: -slope * distance is added to the scores; 8 gives the paper's "
+     "slopes",
+     [](Problem& p, std::string_view t) {
+       return set_number(p.alibi_max_bias, t);
+     },
+     [](const Problem& p) { return number_text(p.alibi_max_bias); }},
+    {"sinks",
+     "logits in the denominator only: one for all heads or one per head; 0 is "
+     "softmax1",
+     [](Problem& p, std::string_view t) { return set_numbers(p.sinks, t); },
+     [](const Problem& p) {
+       std::string text;
+       for (double sink : p.sinks)
+         text += (text.empty() ? "" : ",") + format_double(sink);
+       return text;
+     }},
+    {"empty_row",
+     "what a row with no allowed key gives: zero, nan, mean or any",
+     [](Problem& p, std::string_view t) {
+       return set_choice(p.empty_row, t, "rule", empty_row_name,
+                         std::array{EmptyRow::kZero, EmptyRow::kNan,
+                                    EmptyRow::kMean, EmptyRow::kAny});
      },
      [](const Problem& p) {
-       return p.softmax_scale ? format_double(*p.softmax_scale) : "";
+       return p.empty_row == EmptyRow::kZero
+                  ? ""
+                  : std::string(empty_row_name(p.empty_row));
      }},
     {"mask", "which keys a query may attend to; see list masks",
      [](Problem& p, std::string_view t) {
@@ -156,8 +216,53 @@ constexpr std::array<ProblemField, 18> kFields = {{
        return ok_status();
      },
      [](const Problem& p) { return p.mask.text(); }},
+    {"mask_form",
+     "how the engine is told the mask: implied, or a tensor: boolean (1 = may "
+     "attend), inverted (1 = masked), additive (0 or -inf)",
+     [](Problem& p, std::string_view t) {
+       return set_choice(p.mask_form, t, "form", mask_form_name,
+                         std::array{MaskForm::kImplied, MaskForm::kBoolean,
+                                    MaskForm::kInverted, MaskForm::kAdditive});
+     },
+     [](const Problem& p) {
+       return p.mask_form == MaskForm::kImplied
+                  ? ""
+                  : std::string(mask_form_name(p.mask_form));
+     }},
+    {"value_in_key",
+     "MLA: value is the first head_dim_v channels of key (true or false)",
+     [](Problem& p, std::string_view t) { return set_flag(p.value_in_key, t); },
+     [](const Problem& p) {
+       return std::string(p.value_in_key ? "true" : "");
+     }},
+    {"packed",
+     "sequences lie one after another, found by cu_seqlens (true or false)",
+     [](Problem& p, std::string_view t) { return set_flag(p.packed, t); },
+     [](const Problem& p) { return std::string(p.packed ? "true" : ""); }},
+    {"packed_padding", "unused tokens behind the last packed sequence",
+     [](Problem& p, std::string_view t) {
+       return set_int(p.packed_padding, t);
+     },
+     [](const Problem& p) {
+       return p.packed_padding == 0 ? "" : std::to_string(p.packed_padding);
+     }},
+    {"block_size", "keys and values in blocks of so many tokens; 0: not paged",
+     [](Problem& p, std::string_view t) { return set_int(p.block_size, t); },
+     [](const Problem& p) {
+       return p.block_size == 0 ? "" : std::to_string(p.block_size);
+     }},
+    {"shared_prefix",
+     "tokens that every entry shares with the first, in the same blocks",
+     [](Problem& p, std::string_view t) { return set_int(p.shared_prefix, t); },
+     [](const Problem& p) {
+       return p.shared_prefix == 0 ? "" : std::to_string(p.shared_prefix);
+     }},
     {"layout", "order of the axes in memory: bhsd, bshd or sbhd",
-     [](Problem& p, std::string_view t) { return set_layout(p.layout, t); },
+     [](Problem& p, std::string_view t) {
+       return set_choice(
+           p.layout, t, "layout", layout_name,
+           std::array{Layout::kBhsd, Layout::kBshd, Layout::kSbhd});
+     },
      [](const Problem& p) {
        return p.layout == Layout::kBhsd ? ""
                                         : std::string(layout_name(p.layout));

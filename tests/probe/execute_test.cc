@@ -89,7 +89,7 @@ TEST(Executor, SeesAChangedInputAndWhere) {
       });
   ASSERT_EQ(faults.size(), 1u);
   EXPECT_EQ(faults[0].place, MemoryFault::Place::kInput);
-  EXPECT_EQ(faults[0].tensor, TensorRole::kKey);
+  EXPECT_EQ(faults[0].tensor, "key");
   EXPECT_EQ(faults[0].element, 2 * 8 + 3);
 }
 
@@ -108,7 +108,8 @@ TEST(Executor, SeesAWriteBetweenStridedOutputRows) {
 TEST(Executor, RestoresDamagedInputsBeforeTheNextCall) {
   OneCall one("seq_len=4 head_dim=8");
   one.plan.request(std::make_shared<RandomScores>(one.problem, 1),
-                   std::make_shared<RandomValues>(one.problem, 1), 1);
+                   std::make_shared<RandomValues>(one.problem, 1),
+                   {.repeat = 1});
   int call_count = 0;
   float first = 0, second = 0;
   Engine engine{.name = "test", .run = [&](const AttentionCall& call) {

@@ -27,7 +27,8 @@ TEST(Plan, CallsWithTheSameScoresShareColumns) {
   EXPECT_EQ(plan.request(scores, ones).first_column, 7);
   EXPECT_EQ(plan.request(scores, std::make_shared<OneHot>(7, 8)).call, 1);
   EXPECT_EQ(plan.calls().size(), 2u);
-  EXPECT_EQ(plan.request(scores, ones, 1).call, 2) << "a repeat is a new call";
+  EXPECT_EQ(plan.request(scores, ones, {.repeat = 1}).call, 2)
+      << "a repeat is a new call";
   EXPECT_EQ(plan.calls()[0].name(), "random: one-hot@0, ones");
 }
 

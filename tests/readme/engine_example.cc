@@ -14,7 +14,9 @@ attnguard::Engine my_engine() {
     return problem.mask.text() == "causal_bottom_right" ? "" : "another mask";
   };
   engine.run = [](const attnguard::AttentionCall& call) {
-    const auto& [p, q, k, v, out] = call;  // problem, query, key, value, output
+    const attnguard::Problem* p = call.problem;
+    const auto &q = call.query, &k = call.key, &v = call.value;
+    const auto& out = call.output;
     for (std::int64_t b = 0; b < p->batch; ++b)
       for (std::int64_t h = 0; h < p->num_heads; ++h) {
         const std::int64_t g = p->kv_head_of(h);

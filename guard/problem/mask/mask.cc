@@ -153,6 +153,14 @@ std::string Mask::text() const {
   return text;
 }
 
+Mask Mask::without(std::size_t term) const {
+  Mask mask;
+  if (terms_.size() == 1) return mask;
+  mask.terms_ = terms_;
+  mask.terms_.erase(mask.terms_.begin() + static_cast<std::ptrdiff_t>(term));
+  return mask;
+}
+
 bool Mask::has(std::string_view kind_name) const {
   return std::any_of(terms_.begin(), terms_.end(), [&](const MaskTerm& term) {
     return term.kind->name == kind_name;

@@ -136,6 +136,9 @@ class Mask {
   // asks it. Masks of one row's place alone, such as windows, always do.
   Status validate(const Problem& problem) const;
 
+  // This mask without one of its terms; full when none is left.
+  Mask without(std::size_t term) const;
+
   // This mask with what lies beyond a smaller problem's lengths and batch cut
   // away.
   Mask shrunk_to(const Problem& problem) const;

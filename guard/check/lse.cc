@@ -1,0 +1,47 @@
+// lse: softmax_lse is right, and asking for it changes nothing.
+#include "guard/check/check_table.h"
+#include "guard/check/rows.h"
+#include "guard/check/side_outputs.h"
+
+namespace attnguard {
+
+const CheckInfo kLse = {
+    .id = "lse",
+    .summary = "softmax_lse is right, and asking for it changes nothing",
+    .cost = "1 call",
+    .explanation =
+        R"(lse: softmax_lse is right, and asking for it changes nothing
+
+What it sees
+  Of engines that give it: log sum_j exp(s_j) of every row against fp64
+  attention (natural logarithm, the sink included), and the output with and
+  without it.
+
+      scores 1.0 2.0 3.0      softmax_lse = 3.41
+                              base 2 instead of e: 4.92
+
+What it looks like
+  The logarithm in another base, the scale left out or applied twice, the
+  maximum not added back, a sink left out, rows of one split only. Outputs may
+  be right for all of it; merges of split or distributed attention are not.
+
+Real reports
+  Class row_sum_or_merge of the survey: 8 reports on normalisers and merges.
+
+What to look at in the kernel
+  max + log(sum): the base of exp and log, and what the scale is folded into.
+
+Tolerance
+  auto: the error of scores and sums; a number: that absolute difference.
+)",
+    .not_applicable = [](const CheckContext& context) -> std::string {
+      if (!context.has(Feature::kLse))
+        return "the engine does not give softmax_lse";
+      return no_row_with_keys(context.problem);
+    },
+    .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
+      return make_lse_check(context);
+    },
+};
+
+}  // namespace attnguard
