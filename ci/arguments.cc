@@ -101,7 +101,8 @@ void Grammar::add_selftest(Arguments& into) {
   add_option(selftest, "--problems", "N",
              "Random problems for each correct engine; default: 300",
              &into.random_problems);
-  add_option(selftest, "--threads", "N", "Threads to use; default: all cores",
+  add_option(selftest, "--threads", "N",
+             "Threads to use; default: 1, the problems are small",
              &into.threads);
   add_option(selftest, "--format", "text|json", "Of the report", &into.format);
 }

@@ -251,7 +251,12 @@ void explain_failure(const Engine& engine, const Settings& settings,
                      ProblemResult& result) {
   const Problem smallest = shrink_failure(engine, settings, result);
   if (!options.diagnose || !quota.wants(result)) return;
-  result.diagnosis = diagnose(engine, smallest, result.problem, settings.seed);
+  try {
+    result.diagnosis =
+        diagnose(engine, smallest, result.problem, settings.seed);
+  } catch (...) {
+    // What was found stays found, explained or not.
+  }
 }
 
 ProblemResult verify_one(const Engine& engine, const Problem& problem,

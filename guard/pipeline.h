@@ -30,7 +30,10 @@ struct RunOptions {
   int threads = 0;  // OpenMP threads of the guard and of engines that ask
                     // OpenMP; 0: the default. Findings do not depend on it.
   bool draw_maps = true;  // Shrink failures and draw the influence map.
-  bool diagnose = true;   // Say what they behave like; only with draw_maps.
+
+  // Say what failures behave like; only with draw_maps. Runs the engine on
+  // further problems that it says it supports, not on the policy's alone.
+  bool diagnose = true;
 
   // Called before each problem, for progress: index from 0, and the total.
   std::function<void(std::size_t index, std::size_t total)> progress;

@@ -213,11 +213,13 @@ Likeness CallJudge::compare(const Candidate& candidate,
   const std::vector<double> rows = run(candidate, nullptr);
   Likeness likeness;
   bool tight = true, hopeless = false;
-  // What wrong scores can do at most to weights of any sum up to n.
-  const double most_moved = std::expm1(2 * largest_score_error_) * 2 *
-                            largest_value_ *
-                            static_cast<double>(std::max<std::int64_t>(
-                                battery_.problem().max_len_kv(), 1));
+  // What wrong scores can move, generously: beyond that there is no need to
+  // measure it. Where weights sum to more than 1, outputs are larger.
+  double largest = largest_value_;
+  for (double o : rows)
+    if (std::isfinite(o)) largest = std::max(largest, std::abs(o));
+  const double most_moved =
+      kSafety * std::expm1(2 * largest_score_error_) * 2 * largest;
   for (std::size_t n = 0; n < rows.size(); ++n) {
     const double difference = distance(wanted[n], rows[n]);
     likeness.difference = std::max(likeness.difference, difference);

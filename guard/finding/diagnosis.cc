@@ -23,22 +23,27 @@ std::string calls_text(const Diagnosis& diagnosis) {
   return text;
 }
 
-std::string explanation_line(const Diagnosis& diagnosis,
-                             const Explanation& explanation, bool first) {
-  std::string line = first ? "behaves like: " : "or like: ";
-  if (explanation.id.empty()) {
-    line = (first ? "this engine is " : "or it is ") + explanation.convention;
-  } else {
-    line += explanation.summary + " (" + explanation.id + ")";
-  }
-  line += ": reproduces " + calls_text(diagnosis) + ", largest difference " +
-          short_number(explanation.largest_difference);
-  const char* separator = "; reports ";
-  for (const std::string& report : explanation.reports) {
-    line += separator + report;
-    separator = ", ";
-  }
-  return line;
+// What such an engine does, and below it how well that explains the outputs.
+void add_explanation(const Diagnosis& diagnosis, const Explanation& explanation,
+                     std::vector<std::string>& lines) {
+  const bool first = lines.empty();
+  if (explanation.id.empty())
+    lines.push_back((first ? "this engine is " : "or it is ") +
+                    explanation.convention);
+  else
+    lines.push_back((first ? "behaves like: " : "or like: ") +
+                    explanation.summary + " (" + explanation.id + ")");
+  if (!explanation.id.empty() && explanation.is_convention())
+    lines.push_back("  in other words: " + explanation.convention);
+  lines.push_back("  reproduces " + calls_text(diagnosis) +
+                  ", largest difference " +
+                  short_number(explanation.largest_difference));
+  if (!explanation.told_apart.empty())
+    lines.push_back("  " + explanation.told_apart);
+  std::string reports;
+  for (const std::string& report : explanation.reports)
+    reports += (reports.empty() ? "" : ", ") + report;
+  if (!reports.empty()) lines.push_back("  reports: " + reports);
 }
 
 std::string near_misses_line(const Diagnosis& diagnosis) {
@@ -63,14 +68,10 @@ std::vector<std::string> diagnosis_lines(const Diagnosis& diagnosis) {
   if (!diagnosis.explanations.front().reproduces_all)
     return {near_misses_line(diagnosis)};
   std::vector<std::string> lines;
-  for (const Explanation& explanation : diagnosis.explanations) {
-    lines.push_back(explanation_line(diagnosis, explanation, lines.empty()));
-    if (!explanation.id.empty() && explanation.is_convention())
-      lines.push_back("that is: this engine is " + explanation.convention);
-    if (!explanation.told_apart.empty())
-      lines.push_back(explanation.told_apart);
-  }
-  if (!diagnosis.probe_needed.empty()) lines.push_back(diagnosis.probe_needed);
+  for (const Explanation& explanation : diagnosis.explanations)
+    add_explanation(diagnosis, explanation, lines);
+  if (!diagnosis.probe_needed.empty())
+    lines.push_back("to decide, " + diagnosis.probe_needed);
   return lines;
 }
 

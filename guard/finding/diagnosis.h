@@ -51,12 +51,14 @@ struct Diagnosis {
   std::vector<std::string> problems;  // What they ran on, smallest first.
 };
 
-// The diagnosis in words, one line each, the best explanation first:
+// The diagnosis in words, the best explanation first. Lines that belong to the
+// one above are indented:
 //
-//   behaves like: softmax over the query axis (softmax-over-queries):
-//   reproduces all 9 probe calls, largest difference 2e-07; reports a/b#1
+//   behaves like: softmax over the query axis (softmax-over-queries)
+//     reproduces all 9 probe calls, largest difference 2e-07
+//     reports: owner/repository#12
 //
-// (one line). Never empty.
+// Never empty.
 std::vector<std::string> diagnosis_lines(const Diagnosis& diagnosis);
 
 // The first explanation in a few words: "last-key-dropped",
