@@ -31,11 +31,13 @@ struct Grammar {
   CLI::App* policy = nullptr;
   CLI::App* lint = nullptr;
   CLI::App* print = nullptr;
+  CLI::App* selftest = nullptr;
   std::vector<Option> options;
 
   explicit Grammar(Arguments& into);
   CLI::App* command(CLI::App& parent, const char* name, const char* summary);
   void add_check(Arguments& into);
+  void add_selftest(Arguments& into);
   void add_option(CLI::App* to, const char* name, const char* value,
                   const char* summary, std::optional<std::string>* once,
                   Texts* many = nullptr);
@@ -86,8 +88,23 @@ void Grammar::add_check(Arguments& into) {
              &into.color);
   check
       ->add_flag("--no-map", into.no_map,
-                 "Neither shrink failures nor draw the influence map")
+                 "Neither shrink failures nor draw the influence map nor "
+                 "diagnose")
       ->disable_flag_override();
+}
+
+void Grammar::add_selftest(Arguments& into) {
+  selftest = command(app, "selftest",
+                     "Run the guard on known defects and correct engines");
+  add_option(selftest, "--seed", "N", "Of the random problems; default: 1",
+             &into.seed);
+  add_option(selftest, "--problems", "N",
+             "Random problems for each correct engine; default: 300",
+             &into.random_problems);
+  add_option(selftest, "--threads", "N",
+             "Threads to use; default: 1, the problems are small",
+             &into.threads);
+  add_option(selftest, "--format", "text|json", "Of the report", &into.format);
 }
 
 Grammar::Grammar(Arguments& into) {
@@ -113,6 +130,7 @@ Grammar::Grammar(Arguments& into) {
   print = command(*policy, "print", "Print a policy, or the built-in one");
   add_option(print, "--policy", "FILE", "Printed in canonical form",
              &into.policy);
+  add_selftest(into);
   app.footer(kFooter);  // Last: sub-commands inherit it when they are made.
 }
 
@@ -179,7 +197,7 @@ Status read_grammar(Grammar& grammar, Arguments& into) {
   CLI::App& app = grammar.app;
   if (app.get_subcommands().empty())
     return missing_command(app, "attnguard",
-                           {"check", "list", "explain", "policy"});
+                           {"check", "list", "explain", "policy", "selftest"});
   const CLI::App* given = app.get_subcommands().front();
   if (given == grammar.policy) {
     if (given->get_subcommands().empty())
@@ -187,11 +205,12 @@ Status read_grammar(Grammar& grammar, Arguments& into) {
                              {"lint", "print"});
     given = given->get_subcommands().front();
   }
-  into.command = given == grammar.check     ? Command::kCheck
-                 : given == grammar.list    ? Command::kList
-                 : given == grammar.explain ? Command::kExplain
-                 : given == grammar.lint    ? Command::kPolicyLint
-                                            : Command::kPolicyPrint;
+  into.command = given == grammar.check      ? Command::kCheck
+                 : given == grammar.list     ? Command::kList
+                 : given == grammar.explain  ? Command::kExplain
+                 : given == grammar.lint     ? Command::kPolicyLint
+                 : given == grammar.selftest ? Command::kSelftest
+                                             : Command::kPolicyPrint;
   const Status status = collect(grammar);
   return status.ok() ? check_extras(app, *given) : status;
 }

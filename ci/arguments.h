@@ -19,6 +19,7 @@ enum class Command {
   kExplain,
   kPolicyLint,
   kPolicyPrint,
+  kSelftest,
 };
 
 struct Arguments {
@@ -32,6 +33,7 @@ struct Arguments {
   std::optional<std::string> policy;
   std::optional<std::string> seed;
   std::optional<std::string> threads;
+  std::optional<std::string> random_problems;
   std::optional<std::string> coverage;
   std::optional<std::string> format;
   std::optional<std::string> output;

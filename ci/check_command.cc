@@ -2,7 +2,6 @@
 // before the first engine runs.
 #include <omp.h>
 
-#include <charconv>
 #include <ostream>
 
 #include "ci/adapter_table.h"
@@ -35,20 +34,6 @@ Status unknown(std::string_view option, std::string_view value,
                std::span<const std::string_view> known) {
   return invalid_argument(std::string(option) + ": unknown '" +
                           std::string(value) + "'" + suggestion(value, known));
-}
-
-Result<std::uint64_t> whole_number(std::string_view option,
-                                   std::string_view text, std::uint64_t lowest,
-                                   std::uint64_t highest) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && at == end && value >= lowest && value <= highest)
-    return value;
-  return invalid_argument(std::string(option) + ": '" + std::string(text) +
-                          "' is not a whole number from " +
-                          std::to_string(lowest) + " to " +
-                          std::to_string(highest));
 }
 
 Status read_numbers(const Arguments& arguments, Request& request) {

@@ -23,6 +23,8 @@ int dispatch(const Arguments& arguments, const std::string& command_line,
       return policy_lint_command(arguments, out, err);
     case Command::kPolicyPrint:
       return policy_print_command(arguments, out, err);
+    case Command::kSelftest:
+      return selftest_command(arguments, out, err, surroundings);
     case Command::kVersion:
       out << "attnguard " << command_version() << '\n';
       return kExitPass;

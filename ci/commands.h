@@ -25,6 +25,9 @@ int policy_lint_command(const Arguments& arguments, std::ostream& out,
 int policy_print_command(const Arguments& arguments, std::ostream& out,
                          std::ostream& err);
 
+int selftest_command(const Arguments& arguments, std::ostream& out,
+                     std::ostream& err, const Surroundings& surroundings);
+
 // "0.1.0"
 std::string_view command_version();
 

@@ -2,6 +2,7 @@
 #ifndef ATTNGUARD_CI_USAGE_H_
 #define ATTNGUARD_CI_USAGE_H_
 
+#include <cstdint>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -16,6 +17,11 @@ namespace attnguard {
 // own. Returns kExitUsage.
 int usage_error(std::ostream& err, std::string_view message,
                 std::string_view hint = "");
+
+// The value of an option; kInvalidArgument names it and what was expected.
+Result<std::uint64_t> whole_number(std::string_view option,
+                                   std::string_view text, std::uint64_t lowest,
+                                   std::uint64_t highest);
 
 // The policy of the file, or the built-in one when there is none. nullopt:
 // its diagnostics were printed to `err`.

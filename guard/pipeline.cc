@@ -6,10 +6,12 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <set>
 
 #include "guard/base/text.h"
 #include "guard/check/check.h"
 #include "guard/diagnosis/influence_map.h"
+#include "guard/diagnosis/match.h"
 #include "guard/diagnosis/shrink.h"
 #include "guard/policy/policy_yaml.h"
 #include "guard/probe/execute.h"
@@ -19,6 +21,10 @@ namespace attnguard {
 namespace {
 
 constexpr double kShrinkSeconds = 5;
+
+// Hundreds of problems may fail for one cause. Diagnosed are the first
+// violations of a run, and later ones in which another set of checks fails.
+constexpr int kMostDiagnoses = 8;
 
 using Clock = std::chrono::steady_clock;
 
@@ -198,10 +204,23 @@ bool shows_something_wrong(const InfluenceMap& map) {
                      });
 }
 
+// Which violations of a run are diagnosed.
+class DiagnosisQuota {
+ public:
+  bool wants(const ProblemResult& result) {
+    const bool is_new = seen_.insert(failing_checks(result)).second;
+    return is_new || ++repeated_ <= kMostDiagnoses;
+  }
+
+ private:
+  std::set<std::vector<std::string>> seen_;  // Sets of failing checks.
+  int repeated_ = 0;
+};
+
 // Looks for the smallest problem on which the same check fails, and draws its
-// influence map.
-void shrink_failure(const Engine& engine, const Settings& settings,
-                    ProblemResult& result) {
+// influence map. Returns that problem.
+Problem shrink_failure(const Engine& engine, const Settings& settings,
+                       ProblemResult& result) {
   const auto start = Clock::now();
   const std::vector<std::string> failing = telling_check(result);
   ProblemResult smallest = result;
@@ -215,11 +234,12 @@ void shrink_failure(const Engine& engine, const Settings& settings,
   }
   result.smallest_failing = smallest.problem_line;
   const Finding* finding = telling_finding(smallest);
-  if (finding == nullptr) return;
+  if (finding == nullptr) return smallest.problem;
   std::optional<InfluenceMap> map = draw_influence_map(
       engine, smallest.problem, settings.seed, finding->batch,
       std::max<std::int64_t>(finding->head, 0), finding->query, finding->key);
   if (map && shows_something_wrong(*map)) result.map = std::move(map);
+  return smallest.problem;
 }
 
 std::string replay_command(const Engine& engine, const Settings& settings,
@@ -238,16 +258,28 @@ std::string replay_command(const Engine& engine, const Settings& settings,
   return command + " --problem " + shell_quote(line);
 }
 
-}  // namespace
+// The smallest failing case, its map, and what the engine behaves like.
+void explain_failure(const Engine& engine, const Settings& settings,
+                     const RunOptions& options, DiagnosisQuota& quota,
+                     ProblemResult& result) {
+  const Problem smallest = shrink_failure(engine, settings, result);
+  if (!options.diagnose || !quota.wants(result)) return;
+  try {
+    result.diagnosis =
+        diagnose(engine, smallest, result.problem, settings.seed);
+  } catch (...) {
+    // What was found stays found, explained or not.
+  }
+}
 
-ProblemResult verify_problem(const Engine& engine, const Problem& problem,
-                             const Settings& settings,
-                             const RunOptions& options) {
+ProblemResult verify_one(const Engine& engine, const Problem& problem,
+                         const Settings& settings, const RunOptions& options,
+                         DiagnosisQuota& quota) {
   ProblemResult result;
   try {
     judge_problem(engine, problem, settings, options.checks, result);
     if (result.verdict == Verdict::kViolation && options.draw_maps)
-      shrink_failure(engine, settings, result);
+      explain_failure(engine, settings, options, quota, result);
     if (result.verdict != Verdict::kPass &&
         result.verdict != Verdict::kUnsupported)
       result.replay = replay_command(engine, settings, result);
@@ -261,6 +293,15 @@ ProblemResult verify_problem(const Engine& engine, const Problem& problem,
         "something that is not a std::exception";
   }
   return result;
+}
+
+}  // namespace
+
+ProblemResult verify_problem(const Engine& engine, const Problem& problem,
+                             const Settings& settings,
+                             const RunOptions& options) {
+  DiagnosisQuota quota;
+  return verify_one(engine, problem, settings, options, quota);
 }
 
 RunResult verify(const Engine& engine, const Policy& policy,
@@ -277,10 +318,11 @@ RunResult verify(const Engine& engine, const Policy& policy,
   const ThreadCount threads(options.threads);
   run.threads = omp_get_max_threads();
   const Settings settings = policy.resolve(engine.name);
+  DiagnosisQuota quota;
   for (std::size_t i = 0; i < policy.problems.size(); ++i) {
     if (options.progress) options.progress(i, policy.problems.size());
-    ProblemResult result =
-        verify_problem(engine, policy.problems[i].problem, settings, options);
+    ProblemResult result = verify_one(engine, policy.problems[i].problem,
+                                      settings, options, quota);
     result.location = policy.problems[i].location;
     run.problems.push_back(std::move(result));
   }

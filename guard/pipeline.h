@@ -1,7 +1,8 @@
 // The whole flow, in one place; start reading here.
 //
 //   problem -> checks declare probes -> plan -> execute -> checks judge
-//           -> findings -> smallest failing case and influence map -> result
+//           -> findings -> smallest failing case, influence map and diagnosis
+//           -> result
 //
 // A program that links the library usually needs only this header and
 // guard/engine/engine.h:
@@ -29,6 +30,10 @@ struct RunOptions {
   int threads = 0;  // OpenMP threads of the guard and of engines that ask
                     // OpenMP; 0: the default. Findings do not depend on it.
   bool draw_maps = true;  // Shrink failures and draw the influence map.
+
+  // Say what failures behave like; only with draw_maps. Runs the engine on
+  // further problems that it says it supports, not on the policy's alone.
+  bool diagnose = true;
 
   // Called before each problem, for progress: index from 0, and the total.
   std::function<void(std::size_t index, std::size_t total)> progress;

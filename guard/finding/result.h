@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "guard/base/source_location.h"
+#include "guard/finding/diagnosis.h"
 #include "guard/finding/finding.h"
 #include "guard/problem/problem.h"
 
@@ -39,6 +40,8 @@ struct ProblemResult {
   std::string smallest_failing;  // Problem line of a violation; the
                                  // problem itself when nothing smaller fails.
   std::optional<InfluenceMap> map;
+  std::optional<Diagnosis> diagnosis;  // Of a violation; not of all when many
+                                       // problems of a run fail alike.
   std::string replay;  // The command that reproduces the finding.
 };
 

@@ -5,7 +5,8 @@
 //    totals, runs: [{engine, policy, seed, threads, verdict, note, totals,
 //      problems: [{problem, location, verdict, note, engine_calls,
 //        engine_seconds, guard_seconds, check_verdicts, smallest_failing,
-//        replay, influence_map, checks: [{check, verdict, warning_only, note,
+//        replay, influence_map, diagnosis, checks: [{check, verdict,
+//        warning_only, note,
 //          coverage, num_findings, findings: [...]}]}]}]}
 //
 // JSON has no NaN and no infinities: they are the strings "NaN", "Infinity"
@@ -86,6 +87,27 @@ Json map_json(const InfluenceMap& map) {
           {"cells", map.cells}};
 }
 
+Json diagnosis_json(const Diagnosis& diagnosis) {
+  Json explanations = Json::array();
+  for (const Explanation& one : diagnosis.explanations)
+    explanations.push_back(
+        {{"defect", one.id.empty() ? Json() : Json(one.id)},
+         {"summary", one.summary},
+         {"class", one.cls.empty() ? Json() : Json(one.cls)},
+         {"reports", one.reports},
+         {"convention", one.is_convention() ? Json(one.convention) : Json()},
+         {"calls_reproduced", one.calls_reproduced},
+         {"reproduces_all", one.reproduces_all},
+         {"largest_difference", number(one.largest_difference)},
+         {"told_apart", one.told_apart}});
+  return {{"explanations", std::move(explanations)},
+          {"equally_good", diagnosis.equally_good},
+          {"probe_needed", diagnosis.probe_needed},
+          {"calls", diagnosis.calls},
+          {"telling_calls", diagnosis.telling_calls},
+          {"problems", diagnosis.problems}};
+}
+
 Json location_json(const SourceLocation& location) {
   if (location.file.empty() && location.line == 0) return nullptr;
   return {{"file", location.file},
@@ -120,6 +142,8 @@ Json problem_json(const ProblemResult& problem) {
           {"smallest_failing", problem.smallest_failing},
           {"replay", problem.replay},
           {"influence_map", problem.map ? map_json(*problem.map) : Json()},
+          {"diagnosis",
+           problem.diagnosis ? diagnosis_json(*problem.diagnosis) : Json()},
           {"checks", std::move(checks)}};
 }
 

@@ -89,6 +89,9 @@ std::string violation_body(const ProblemResult& problem,
     body += fmt::format("and {} more\n", check.num_findings - kept);
   if (!problem.smallest_failing.empty())
     body += "smallest failing case: " + problem.smallest_failing + "\n";
+  if (problem.diagnosis)
+    for (const std::string& line : diagnosis_lines(*problem.diagnosis))
+      body += line + "\n";
   if (!problem.replay.empty()) body += "replay: " + problem.replay + "\n";
   return body;
 }

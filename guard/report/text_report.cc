@@ -150,6 +150,30 @@ const ProblemResult* smallest_failing(const RunResult& run) {
   return best != nullptr ? best : first;
 }
 
+// What the engine behaves like in the problem shown, or in the first that was
+// diagnosed, and where other problems look like something else.
+std::string diagnoses(const RunResult& run, const ProblemResult& shown,
+                      const Painter& paint) {
+  const ProblemResult* main = shown.diagnosis ? &shown : nullptr;
+  for (const ProblemResult& problem : run.problems)
+    if (main == nullptr && problem.diagnosis) main = &problem;
+  if (main == nullptr) return {};
+  std::string out = paint(Ink::kBold, "diagnosis") + "\n";
+  for (const std::string& line : diagnosis_lines(*main->diagnosis))
+    out += indented(terminal_text(line), 2);
+  std::vector<std::string> said = {diagnosis_name(*main->diagnosis)};
+  for (std::size_t p = 0; p < run.problems.size(); ++p) {
+    if (!run.problems[p].diagnosis) continue;
+    std::string name = diagnosis_name(*run.problems[p].diagnosis);
+    if (std::ranges::find(said, name) != said.end()) continue;
+    out += indented(
+        fmt::format("problem {} behaves like: {}", p + 1, terminal_text(name)),
+        2);
+    said.push_back(std::move(name));
+  }
+  return out + "\n";
+}
+
 std::string smallest_case(const RunResult& run, const Painter& paint) {
   const ProblemResult* problem = smallest_failing(run);
   if (problem == nullptr) return {};
@@ -168,6 +192,7 @@ std::string smallest_case(const RunResult& run, const Painter& paint) {
     out += paint(Ink::kBold, "smallest failing case") + "\n  " +
            terminal_text(problem->smallest_failing) + "\n\n";
   }
+  out += diagnoses(run, *problem, paint);
   if (!problem->replay.empty())
     out += paint(Ink::kBold, "replay it with") + "\n  " +
            terminal_text(problem->replay) + "\n\n";

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "tests/adapters/plain/random_problems.h"
+#include "guard/problem/random_problem.h"
 
 namespace attnguard {
 namespace {

@@ -16,6 +16,7 @@
 #include "adapters/plain/builtin.h"
 #include "guard/base/text.h"
 #include "guard/check/check.h"
+#include "guard/defect/defect.h"
 #include "guard/pipeline.h"
 #include "guard/policy/policy_yaml.h"
 #include "guard/report/report.h"
@@ -338,6 +339,21 @@ TEST(Readme, ShowsRealOutputOfGgml) {
     GTEST_SKIP() << "skipped: " << reason;
   }
   EXPECT_GE(expect_real_output(kGgmlAdapter), 1);
+}
+
+// The run itself is a test of the command; here its counts.
+TEST(Readme, CountsTheDefectsOfTheSelftest) {
+  const std::vector<Session> sessions = sessions_of("attnguard selftest");
+  ASSERT_EQ(sessions.size(), 1u);
+  const auto legal = std::ranges::count_if(
+      all_defects(), [](const Defect* defect) { return defect->legal(); });
+  const std::string defects = std::to_string(std::ssize(all_defects()) - legal);
+  EXPECT_THAT(sessions[0].shown,
+              testing::Contains(testing::StartsWith(
+                  defects + " defects: " + defects + " (100.0 %) detected")));
+  EXPECT_THAT(sessions[0].shown,
+              testing::Contains(testing::StartsWith(std::to_string(legal) +
+                                                    " legal variants: ")));
 }
 
 }  // namespace

@@ -52,6 +52,51 @@ inline ProblemResult problem(std::int64_t seq_len, const char* mask,
   return made;
 }
 
+// Two that explain every call, one of them a convention too.
+inline Diagnosis softmax_over_queries() {
+  Diagnosis made;
+  made.calls = 18;
+  made.telling_calls = 17;
+  made.problems = {"num_heads=1 seq_len_q=5 seq_len_kv=5",
+                   "num_heads=2 seq_len_q=5 seq_len_kv=5"};
+  made.equally_good = {"softmax-over-queries", "no-mask"};
+  Explanation best;
+  best.id = "softmax-over-queries";
+  best.summary = "softmax over the query axis";
+  best.cls = "future_leak_normaliser";
+  best.reports = {"owner/repo#12", "owner/other#3"};
+  best.calls_reproduced = 18;
+  best.reproduces_all = true;
+  best.largest_difference = 2e-7;
+  Explanation other = best;
+  other.id = "no-mask";
+  other.summary = "ignores the mask";
+  other.cls = "future_leak_direct";
+  other.reports.clear();
+  other.convention = "consistent with full; the policy says causal_top_left";
+  other.told_apart = "told from last-key-dropped by 'census'";
+  made.explanations = {best, other};
+  made.probe_needed =
+      "run problem 'seq_len=80' to tell softmax-over-queries from no-mask";
+  return made;
+}
+
+// Nothing explains every call.
+inline Diagnosis nothing_known() {
+  Diagnosis made;
+  made.calls = 9;
+  made.telling_calls = 4;
+  made.problems = {"num_heads=2 seq_len_q=33 seq_len_kv=33"};
+  Explanation near;
+  near.id = "last-key-dropped";
+  near.summary = "each row misses its last key";
+  near.cls = "past_dropped";
+  near.calls_reproduced = 7;
+  near.largest_difference = std::numeric_limits<double>::infinity();
+  made.explanations = {near};
+  return made;
+}
+
 // Softmax over the query axis, as the guard sees it.
 inline ProblemResult wrong_axis() {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -82,6 +127,7 @@ inline ProblemResult wrong_axis() {
   made.map =
       InfluenceMap{.problem = "num_heads=1 seq_len_q=5 seq_len_kv=5",
                    .cells = {"#XXXX", "##XXX", "##o..", "####.", "#####"}};
+  made.diagnosis = softmax_over_queries();
   made.replay =
       "attnguard check --engine 'builtin:wrong_axis' --seed 7 --check row-sum "
       "--problem 'num_heads=1 seq_len_q=5 seq_len_kv=5'";
@@ -106,6 +152,7 @@ inline ProblemResult memory_faults() {
               std::numeric_limits<double>::quiet_NaN(), 0.25, "row 3 is NaN")};
   values.num_findings = 3;
   made.checks = {memory, values};
+  made.diagnosis = nothing_known();
   return made;
 }
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "adapters/plain/builtin_table.h"
-#include "tests/adapters/plain/random_problems.h"
+#include "guard/problem/random_problem.h"
 #include "tests/engine/test_tensors.h"
 
 namespace attnguard {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "guard/engine/attention_variant.h"
-#include "tests/adapters/plain/random_problems.h"
+#include "guard/problem/random_problem.h"
 #include "tests/engine/test_tensors.h"
 
 namespace attnguard {

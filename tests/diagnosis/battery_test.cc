@@ -1,0 +1,89 @@
+// The calls of the diagnosis, and giving them to others than the engine.
+#include "guard/diagnosis/battery.h"
+
+#include <gtest/gtest.h>
+
+#include "guard/engine/reference.h"
+#include "guard/problem/random_problem.h"
+#include "tests/support/problems.h"
+
+namespace attnguard {
+namespace {
+
+std::vector<double> all_elements(const ConstTensorView& view) {
+  std::vector<double> elements, row(static_cast<std::size_t>(view.shape[3]));
+  for (std::int64_t b = 0; b < view.shape[0]; ++b)
+    for (std::int64_t h = 0; h < view.shape[1]; ++h)
+      for (std::int64_t i = 0; i < view.shape[2]; ++i) {
+        view.load_row(b, h, i, 0, view.shape[3], row.data());
+        elements.insert(elements.end(), row.begin(), row.end());
+      }
+  return elements;
+}
+
+TEST(Battery, GivesTheReplayWhatTheEngineWasGiven) {
+  const Problem problem = problem_of(
+      "batch=2 num_heads=4 num_kv_heads=2 seq_len_q=5,9 seq_len_kv=17,12 "
+      "head_dim_qk=24 head_dim_v=16 dtype=fp16 mask=causal_bottom_right "
+      "layout=sbhd");
+  const Battery battery(problem, default_numerics(problem), 3);
+  std::vector<std::vector<double>> given;
+  Engine engine = reference_engine();
+  engine.run = [&](const AttentionCall& call) {
+    for (const ConstTensorView& view : {call.query, call.key, call.value})
+      given.push_back(all_elements(view));
+    return ok_status();
+  };
+  ASSERT_TRUE(record_outputs(engine, battery).has_value());
+  ASSERT_EQ(given.size(), 3u * static_cast<std::size_t>(battery.size()));
+  Replay replay(battery);
+  for (int call = battery.size() - 1; call >= 0; --call) {
+    bool used = false;
+    EXPECT_TRUE(replay.with_call(call, [&](const AttentionCall& inputs) {
+      used = true;
+      std::size_t at = 3 * static_cast<std::size_t>(call);
+      for (const ConstTensorView& view :
+           {inputs.query, inputs.key, inputs.value})
+        EXPECT_EQ(all_elements(view), given[at++]) << call;
+    }));
+    EXPECT_TRUE(used);
+  }
+}
+
+TEST(Battery, HasEveryProbeWhereAllFit) {
+  const Problem problem =
+      problem_of("seq_len=24 head_dim=16 mask=causal_bottom_right");
+  const Battery battery(problem, default_numerics(problem), 1);
+  std::set<std::string> names;
+  for (const PlannedCall& call : battery.plan().calls())
+    names.insert(call.scores->name());
+  EXPECT_EQ(names, (std::set<std::string>{"random", "random-large", "ladder-up",
+                                          "ladder-down", "needle", "census",
+                                          "perturb", "perturb-extreme"}));
+  EXPECT_EQ(battery.size(), 9) << "random scores carry two calls";
+}
+
+TEST(Battery, JudgesTheRowsThatHaveKeys) {
+  const Problem problem = problem_of(
+      "num_heads=2 seq_len_q=9 seq_len_kv=5 head_dim=16 "
+      "mask=causal_bottom_right");
+  const Battery battery(problem, default_numerics(problem), 1);
+  ASSERT_EQ(battery.rows().size(), 10u);
+  EXPECT_EQ(battery.rows().front().query, 4);
+}
+
+TEST(Battery, TakesEveryProblem) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Problem problem = random_problem(seed);
+    const Battery battery(problem, default_numerics(problem), seed);
+    EXPECT_GE(battery.size(), 3) << problem.text();
+    const auto outputs = record_outputs(reference_engine(), battery);
+    ASSERT_TRUE(outputs.has_value()) << problem.text();
+    for (const std::vector<double>& rows : *outputs)
+      EXPECT_EQ(rows.size(), battery.rows().size() *
+                                 static_cast<std::size_t>(problem.head_dim_v));
+  }
+}
+
+}  // namespace
+}  // namespace attnguard
