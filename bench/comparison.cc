@@ -1,8 +1,8 @@
 // Test oracles compared: on the same defects and the same problems, what does
 // each of them detect, and what does it falsely alarm about?
 //
-//   comparison_bench [--quick] [--seed N] [--json FILE] [--oracle ID]...
-//                    [--require ID]
+//   comparison_bench [--quick] [--seed N] [--places N] [--json FILE]
+//                    [--oracle ID]... [--require ID]
 //
 // Prints Markdown tables. The subjects are
 //   - every known defect and every legal variant, on its own problems;
@@ -13,6 +13,7 @@
 //     random places.
 //
 // --quick     fewer problems, shorter long ones: seconds instead of minutes
+// --places    of each kind of local fault; 20, or 2 in a quick run
 // --json      writes everything that was measured to the file, too
 // --oracle    compares only these
 // --require   exit code 1 unless this oracle detects every fault and never
@@ -39,6 +40,7 @@ namespace {
 struct Options {
   bool quick = false;
   std::uint64_t seed = 1;
+  std::int64_t places = 0;  // 0: the default
   std::string json;
   std::string require;
   std::vector<const Oracle*> oracles;
@@ -54,13 +56,24 @@ constexpr Spread kSpreads[] = {Spread::kOneRowOneHead, Spread::kOneRowAllHeads,
                                Spread::kTileOneHead, Spread::kSecondHalf,
                                Spread::kEveryRow};
 
+// One oracle on one case; its time is added up.
+Judgement judge(std::size_t oracle, const OracleCase& subject,
+                Comparison& comparison) {
+  const auto start = std::chrono::steady_clock::now();
+  Judgement judgement = comparison.oracles[oracle]->judge(subject);
+  comparison.oracle_seconds[oracle] +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return judgement;
+}
+
 void judge_case(const Engine& engine, const Problem& problem,
                 const Defect* defect, References& references,
                 Comparison& comparison) {
   ComparedCase compared{engine.name, problem.text(), defect, {}};
-  for (const Oracle* oracle : comparison.oracles)
+  for (std::size_t n = 0; n < comparison.oracles.size(); ++n)
     compared.judgements.push_back(
-        oracle->judge({engine, problem, comparison.seed, references}));
+        judge(n, {engine, problem, comparison.seed, references}, comparison));
   comparison.cases.push_back(std::move(compared));
 }
 
@@ -106,7 +119,8 @@ void judge_correct_engines(const Options& options, Comparison& comparison) {
 }
 
 void judge_local_faults(const Options& options, Comparison& comparison) {
-  const std::int64_t places = options.quick ? 2 : 20;
+  const std::int64_t places =
+      options.places > 0 ? options.places : (options.quick ? 2 : 20);
   comparison.local_fault_problem =
       "num_heads=2 seq_len=" + std::to_string(options.quick ? 512 : 4096) +
       " head_dim=64 mask=causal_bottom_right";
@@ -129,8 +143,8 @@ void judge_local_faults(const Options& options, Comparison& comparison) {
               memory);
           for (std::size_t n = 0; n < comparison.oracles.size(); ++n)
             result.detected[n] +=
-                comparison.oracles[n]
-                    ->judge({engine, problem, comparison.seed, references})
+                judge(n, {engine, problem, comparison.seed, references},
+                      comparison)
                     .opinion == Opinion::kAlarm;
         }
         comparison.local_faults.push_back(std::move(result));
@@ -155,6 +169,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
     if (value == nullptr) return std::nullopt;
     if (name == "--seed") {
       options.seed = std::strtoull(value, nullptr, 10);
+    } else if (name == "--places") {
+      options.places = std::strtoll(value, nullptr, 10);
     } else if (name == "--json") {
       options.json = value;
     } else if (name == "--require" && find_oracle(value) != nullptr) {
@@ -192,6 +208,7 @@ int run(const Options& options) {
   Comparison comparison;
   comparison.seed = options.seed;
   comparison.oracles = options.oracles;
+  comparison.oracle_seconds.assign(options.oracles.size(), 0);
   judge_defects(options, comparison);
   judge_correct_engines(options, comparison);
   judge_local_faults(options, comparison);
@@ -218,8 +235,8 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   const auto options = attnguard::parse_options(argc, argv);
   if (!options) {
-    std::cerr << "usage: comparison_bench [--quick] [--seed N] [--json FILE] "
-                 "[--oracle ID]... [--require ID]\noracles:";
+    std::cerr << "usage: comparison_bench [--quick] [--seed N] [--places N] "
+                 "[--json FILE] [--oracle ID]... [--require ID]\noracles:";
     for (const attnguard::Oracle* oracle : attnguard::all_oracles())
       std::cerr << " " << oracle->id;
     std::cerr << "\n";

@@ -54,7 +54,7 @@ std::string totals_table(const Comparison& comparison) {
   std::string text = table_head(
       {"oracle", "defects detected", "defects x problems detected",
        "false alarms on legal variants", "false alarms on correct engines",
-       "local faults detected", "engine calls per problem"});
+       "local faults detected", "engine calls per problem", "seconds"});
   for (std::size_t n = 0; n < comparison.oracles.size(); ++n) {
     const OracleTotals totals = totals_of(comparison, n);
     const auto cases =
@@ -65,7 +65,8 @@ std::string totals_table(const Comparison& comparison) {
                  share(totals.legal_alarms, totals.legal),
                  share(totals.correct_alarms, totals.correct),
                  share(totals.places_detected, totals.places),
-                 fixed(static_cast<double>(totals.calls) / cases, 1)});
+                 fixed(static_cast<double>(totals.calls) / cases, 1),
+                 fixed(comparison.oracle_seconds[n], 1)});
   }
   return text;
 }
@@ -250,7 +251,8 @@ std::string comparison_json(const Comparison& comparison) {
                        {"correct_false_alarms", totals.correct_alarms},
                        {"local_fault_places", totals.places},
                        {"local_fault_places_detected", totals.places_detected},
-                       {"engine_calls", totals.calls}});
+                       {"engine_calls", totals.calls},
+                       {"seconds", comparison.oracle_seconds[n]}});
   }
   Json cases = Json::array(), local_faults = Json::array();
   for (const ComparedCase& compared : comparison.cases)

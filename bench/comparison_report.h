@@ -36,6 +36,7 @@ struct Comparison {
   std::uint64_t seed = 1;
   std::string local_fault_problem;  // without its dtype
   std::vector<const Oracle*> oracles;
+  std::vector<double> oracle_seconds;  // of each, calls and references
   std::vector<ComparedCase> cases;
   std::vector<LocalFaultResult> local_faults;
   double seconds = 0;

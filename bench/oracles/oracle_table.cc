@@ -6,8 +6,12 @@ namespace attnguard {
 
 std::span<const Oracle* const> all_oracles() {
   static constexpr std::array kOracles = {
-      &kOracleAllclose,         &kOracleNmse,      &kOracleTwiceReferenceError,
-      &kOraclePerturbAndRowSum, &kOracleAttnguard,
+      &kOracleAllclose,
+      &kOracleAllcloseLoose,
+      &kOracleNmse,
+      &kOracleTwiceReferenceError,
+      &kOraclePerturbAndRowSum,
+      &kOracleAttnguard,
   };
   return kOracles;
 }

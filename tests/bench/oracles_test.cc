@@ -118,6 +118,17 @@ TEST(Allclose, AllowsOneHundredThousandthInFp32AndNotTwo) {
             Opinion::kAlarm);
 }
 
+TEST(AllcloseLoose, AllowsOneHundredthWhateverTheDtype) {
+  for (const char* dtype : {"fp32", "fp64"}) {
+    const std::string line =
+        std::string("seq_len=16 head_dim=8 dtype=") + dtype;
+    EXPECT_EQ(opinion_of("allclose-loose", shifted_reference(0.0099), line),
+              Opinion::kFine);
+    EXPECT_EQ(opinion_of("allclose-loose", shifted_reference(0.0101), line),
+              Opinion::kAlarm);
+  }
+}
+
 TEST(Nmse, AllowsErrorsOfTwoPercentOfTheOutputEverywhere) {
   // nmse of a factor 1 + x is x^2: 0.022^2 = 4.84e-4, 0.023^2 = 5.29e-4.
   const auto scaled = [](double factor) {
