@@ -27,8 +27,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/comparison_report.h"
 #include "bench/engines.h"
+#include "bench/oracles/comparison_report.h"
 #include "bench/oracles/local_fault.h"
 #include "guard/base/rng.h"
 #include "guard/engine/reference.h"

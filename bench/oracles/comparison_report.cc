@@ -1,4 +1,4 @@
-#include "bench/comparison_report.h"
+#include "bench/oracles/comparison_report.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -221,18 +221,23 @@ OracleTotals totals_of(const Comparison& comparison, std::size_t oracle) {
 }
 
 std::string comparison_markdown(const Comparison& comparison) {
+  const std::int64_t places =
+      comparison.local_faults.empty() ? 0 : comparison.local_faults[0].places;
   return "# What each test oracle sees\n\nSame engines, same problems, seed " +
          std::to_string(comparison.seed) + ", " + fixed(comparison.seconds, 0) +
-         " s.\n\n" + oracle_list(comparison) + "\n## Totals\n\n" +
+         " s. Those that compare with a reference get fp64 attention, which "
+         "shares no mistake with\nthe engine, and outputs that begin as NaN: "
+         "their best case.\n\n" +
+         oracle_list(comparison) + "\n## Totals\n\n" +
          totals_table(comparison) + "\n## Defects detected, by class\n\n" +
          class_table(comparison) +
          "\n## Defects that go unseen on all of their problems\n\n" +
          undetected_list(comparison) +
          "\n## False alarms: problems of correct engines with an alarm\n\n" +
-         correct_table(comparison) +
-         "\n## Late and narrow faults\n\nEach in several random places of `" +
+         correct_table(comparison) + "\n## Late and narrow faults\n\nEach in " +
+         std::to_string(places) + " random places of `" +
          comparison.local_fault_problem +
-         "`, on one set of random inputs.\n\n" + local_fault_table(comparison);
+         "`, on one set of random\ninputs.\n\n" + local_fault_table(comparison);
 }
 
 std::string comparison_json(const Comparison& comparison) {

@@ -1,6 +1,6 @@
 // What a comparison of oracles found, as tables and as data.
-#ifndef ATTNGUARD_BENCH_COMPARISON_REPORT_H_
-#define ATTNGUARD_BENCH_COMPARISON_REPORT_H_
+#ifndef ATTNGUARD_BENCH_ORACLES_COMPARISON_REPORT_H_
+#define ATTNGUARD_BENCH_ORACLES_COMPARISON_REPORT_H_
 
 #include <cstdint>
 #include <string>
@@ -65,4 +65,4 @@ std::string comparison_json(const Comparison& comparison);
 
 }  // namespace attnguard
 
-#endif  // ATTNGUARD_BENCH_COMPARISON_REPORT_H_
+#endif  // ATTNGUARD_BENCH_ORACLES_COMPARISON_REPORT_H_
