@@ -28,8 +28,14 @@ double movement_limit(Dtype dtype) {
   return 0;
 }
 
-double row_sum_limit(Dtype dtype) {
-  return std::max(1e-3, movement_limit(dtype));
+// The coarser of the types that the problem names.
+double movement_limit(const Problem& problem) {
+  return std::max(movement_limit(problem.dtype),
+                  movement_limit(problem.output_dtype()));
+}
+
+double row_sum_limit(const Problem& problem) {
+  return std::max(1e-3, movement_limit(problem));
 }
 
 // Tokens at or after the middle of their entry's keys are the later ones; a
@@ -158,9 +164,8 @@ Judgement judge(const OracleCase& subject) {
       look(cut, outputs.value()[0], outputs.value()[1], outputs.value()[2]);
   if (seen.rows_with_keys == 0)
     return {Opinion::kNone, 3, "no row has an allowed key"};
-  const Dtype dtype = problem.output_dtype();
-  const bool wrong = !(seen.movement <= movement_limit(dtype)) ||
-                     !(seen.row_sum_error <= row_sum_limit(dtype));
+  const bool wrong = !(seen.movement <= movement_limit(problem)) ||
+                     !(seen.row_sum_error <= row_sum_limit(problem));
   return alarm_if(
       wrong, 3,
       std::to_string(seen.earlier_rows) + " earlier rows move by at most " +
