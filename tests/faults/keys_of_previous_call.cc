@@ -1,0 +1,41 @@
+#include "tests/faults/fault_table.h"
+#include "tests/faults/fault_tools.h"
+
+namespace attnguard {
+namespace {
+
+struct State {
+  bool faulty;
+  Workspace keys;
+};
+
+Status run(const AttentionCall& call, State& state) {
+  Workspace fresh(call.key);
+  if (!state.faulty || state.keys.shape() != fresh.shape()) state.keys = fresh;
+  AttentionCall own = call;
+  own.key = state.keys.view();
+  const Status status = run_variant({}, own);
+  state.keys = std::move(fresh);
+  return status;
+}
+
+}  // namespace
+
+// Values and queries are those of the call.
+const Fault kFaultKeysOfPreviousCall = {
+    .id = "keys-of-previous-call",
+    .summary =
+        "the key workspace is filled for the next call, so a call of the same "
+        "shape sees the keys of the one before",
+    .cls = DefectClass::kStaleOrUninit,
+    .reports = {"openvinotoolkit/openvino.genai#3722"},
+    .shows_on = {"batch=2 num_heads=4 num_kv_heads=2 seq_len=40 head_dim=64 "
+                 "mask=causal_bottom_right"},
+    .seen_by = {"visibility"},
+    .make =
+        [](bool faulty) {
+          return stateful_engine(State{.faulty = faulty}, run);
+        },
+};
+
+}  // namespace attnguard
