@@ -62,9 +62,10 @@ SelftestResult run(const std::vector<Engine>& engines,
   const int before = omp_get_max_threads();
   omp_set_num_threads(threads);
   const Verify verify = [](const Engine& engine, const Problem& problem,
-                           bool diagnosed) {
+                           Trial trial) {
     RunOptions run_options;
-    run_options.draw_maps = diagnosed;
+    run_options.draw_maps = trial == Trial::kDefect;
+    if (trial == Trial::kHidden) run_options.checks = own_output_checks();
     return verify_problem(engine, problem,
                           default_policy().resolve(engine.name), run_options);
   };

@@ -101,6 +101,11 @@ struct CheckInfo {
   std::string (*not_applicable)(const CheckContext& context);
 
   std::unique_ptr<Check> (*make)(const CheckContext& context);
+
+  // It looks at more than the outputs of the problem itself: at other shapes
+  // and settings, scores of thousands of nats, or other results. An engine can
+  // be right on the problem and fail it.
+  bool beyond = false;
 };
 
 // Every check, in the order of reports.
@@ -111,6 +116,9 @@ const CheckInfo* find_check(std::string_view id);
 
 // The ids of all_checks(), for the policy parser and the command line.
 std::vector<std::string_view> check_ids();
+
+// Those that judge the outputs of the problem itself.
+std::vector<std::string> own_output_checks();
 
 }  // namespace attnguard
 

@@ -48,6 +48,13 @@ std::vector<std::string_view> check_ids() {
   return ids;
 }
 
+std::vector<std::string> own_output_checks() {
+  std::vector<std::string> ids;
+  for (const CheckInfo* check : all_checks())
+    if (!check->beyond) ids.emplace_back(check->id);
+  return ids;
+}
+
 void FindingSink::add(Finding finding) {
   if (!seen_
            .emplace(finding.kind, finding.batch, finding.head, finding.query,

@@ -42,6 +42,7 @@ Tolerance
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
       return make_lse_check(context);
     },
+    .beyond = true,
 };
 
 }  // namespace attnguard

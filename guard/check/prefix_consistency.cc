@@ -62,6 +62,7 @@ Tolerance
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
       return make_slices(context, slices_of(context));
     },
+    .beyond = true,
 };
 
 }  // namespace attnguard

@@ -1,4 +1,6 @@
 // reference: outputs agree with fp64 attention within what rounding explains.
+#include <algorithm>
+
 #include "guard/check/check_table.h"
 #include "guard/check/reference_rows.h"
 #include "guard/check/rows.h"
@@ -6,6 +8,11 @@
 
 namespace attnguard {
 namespace {
+
+// Share of the budget for each call that other checks make: ladders, fresh
+// tokens of extreme size, equal weights. Faults that depend on what came
+// before, or on the size of the numbers, show there.
+constexpr double kShareOfOtherCalls = 1.0 / 64;
 
 class Reference final : public Check {
  public:
@@ -25,17 +32,31 @@ class Reference final : public Check {
   }
 
   void judge(const Observation& seen, FindingSink& sink) override {
-    for (const Ticket& ticket : tickets_) {
-      if (ticket.call != seen.call) continue;
-      judge_rows(context_, seen, choice_, sink);
+    const bool own = std::any_of(
+        tickets_.begin(), tickets_.end(),
+        [&](const Ticket& ticket) { return ticket.call == seen.call; });
+    if (own) {
+      judge_rows(context_, seen, choice_, Scores::kUsual, sink);
       ++calls_;
+      return;
     }
+    if (seen.planned->mode.problem ||
+        seen.planned->mode.unused == UnusedFill::kNan)
+      return;
+    const RowChoice some =
+        choose_rows(context_.problem, context_.coverage, context_.seed,
+                    kShareOfOtherCalls, seen.call);
+    judge_rows(context_, seen, some, Scores::kLarge, sink);
+    rows_elsewhere_ += static_cast<std::int64_t>(some.rows.size());
   }
 
   void finish(const FindingSink& sink, CheckResult& result) override {
     conclude(sink, calls_ > 0 && !choice_.rows.empty(),
              "no row with an allowed key was judged", result);
     result.coverage = choice_.coverage();
+    if (rows_elsewhere_ > 0)
+      result.coverage +=
+          ", " + std::to_string(rows_elsewhere_) + " rows of other calls";
   }
 
  private:
@@ -43,6 +64,7 @@ class Reference final : public Check {
   RowChoice choice_;
   std::vector<Ticket> tickets_;
   std::int64_t calls_ = 0;
+  std::int64_t rows_elsewhere_ = 0;
 };
 
 }  // namespace
@@ -61,7 +83,8 @@ What it sees
   It sees wrong scales, wrong channels, wrong value addressing: faults that
   keep visibility and row sums intact.
 
-  Where a soft-cap bends the scores a second call has scores that reach it.
+  Where a soft-cap bends the scores a second call has scores that reach it. A
+  few rows of every other call are compared too.
 
 What it does not see
   Faults smaller than rounding, such as one key of thousands dropped; that is

@@ -1,6 +1,7 @@
 #include "guard/check/reference_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "guard/check/compare.h"
@@ -13,7 +14,13 @@ namespace {
 
 // Multiply-adds that the reference may cost on one problem, about 10 ms.
 constexpr double kBudget = 2e7;
-constexpr std::int64_t kFewestRows = 32;
+constexpr std::int64_t kFewestRows = 32;  // of a whole budget
+
+// Multiply-adds of one row.
+double row_cost(const Problem& problem) {
+  return static_cast<double>(problem.max_len_kv()) *
+         static_cast<double>(problem.head_dim_qk + 2 * problem.head_dim_v);
+}
 
 bool has_keys(const Problem& problem, const RowIndex& row) {
   if (row.query >= problem.len_q(row.batch)) return false;
@@ -25,8 +32,11 @@ bool has_keys(const Problem& problem, const RowIndex& row) {
 // One row under the check's tolerance.
 class RowJudge {
  public:
-  RowJudge(const CheckContext& context, const Observation& seen)
-      : context_(context), seen_(seen), problem_(*seen.problem) {}
+  RowJudge(const CheckContext& context, const Observation& seen, Scores scores)
+      : context_(context),
+        seen_(seen),
+        problem_(*seen.problem),
+        scores_(scores) {}
 
   std::optional<Finding> judge(const RowIndex& place,
                                const ReferenceRow& row) const {
@@ -80,12 +90,18 @@ class RowJudge {
       case Tolerance::Kind::kAuto:
         break;
     }
-    return reference_bound(problem_, context_.numerics, row, c);
+    const double bound = reference_bound(problem_, context_.numerics, row, c);
+    if (scores_ == Scores::kUsual || row.num_keys == 0) return bound;
+    const double merged =
+        8 * unit_roundoff(context_.numerics.accumulator) * row.max_abs_score;
+    return 2 * bound +
+           std::expm1(merged) * row.weighted_abs[static_cast<std::size_t>(c)];
   }
 
   const CheckContext& context_;
   const Observation& seen_;
   const Problem& problem_;
+  Scores scores_;
 };
 
 }  // namespace
@@ -97,27 +113,27 @@ std::string RowChoice::coverage() const {
 }
 
 RowChoice choose_rows(const Problem& problem, Coverage coverage,
-                      std::uint64_t seed) {
+                      std::uint64_t seed, double share, std::int64_t turn) {
   RowChoice choice;
   for_each_row(problem, [&](std::int64_t b, std::int64_t h, std::int64_t i,
                             const KeyRanges&) {
     choice.rows.push_back({b, h, i});
   });
   choice.of = static_cast<std::int64_t>(choice.rows.size());
-  const double row_cost =
-      static_cast<double>(problem.max_len_kv()) *
-      static_cast<double>(problem.head_dim_qk + 2 * problem.head_dim_v);
-  const double budget = kBudget * (coverage == Coverage::kFull ? 16 : 1);
+  const double budget =
+      share * kBudget * (coverage == Coverage::kFull ? 16 : 1);
   const auto affordable = std::max(
-      static_cast<std::int64_t>(budget / std::max(row_cost, 1.0)), kFewestRows);
+      static_cast<std::int64_t>(budget / std::max(row_cost(problem), 1.0)),
+      std::max<std::int64_t>(static_cast<std::int64_t>(share * kFewestRows),
+                             8));
   if (choice.of <= affordable) return choice;
   std::set<RowIndex> chosen;
-  std::int64_t turn = 0;
+  std::int64_t head = turn;
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     std::vector<std::int64_t> edges = edge_cuts(problem.len_q(b));
     edges.push_back(0);
     for (std::int64_t edge : edges) {
-      const RowIndex row{b, turn++ % problem.num_heads, edge};
+      const RowIndex row{b, head++ % problem.num_heads, edge};
       if (static_cast<std::int64_t>(chosen.size()) < affordable / 2 &&
           has_keys(problem, row))
         chosen.insert(row);
@@ -125,7 +141,9 @@ RowChoice choose_rows(const Problem& problem, Coverage coverage,
   }
   for (std::uint64_t draw = 0;
        static_cast<std::int64_t>(chosen.size()) < affordable; ++draw) {
-    const std::uint64_t bits = derive_seed(base_seed(seed) ^ 0x726566, draw);
+    const std::uint64_t bits =
+        derive_seed(base_seed(seed) ^ 0x726566,
+                    draw ^ static_cast<std::uint64_t>(turn) << 32);
     chosen.insert(
         choice.rows[static_cast<std::size_t>(uniform_below(bits, choice.of))]);
   }
@@ -141,7 +159,10 @@ void for_each_reference_row(
   std::optional<DecodedInputs> decoded;
   if (choice.all()) decoded.emplace(given);
   const ReferenceInputs inputs = decoded ? decoded->inputs() : given;
-#pragma omp parallel
+  // Waking the other threads costs more than a small problem's rows.
+  const double products =
+      static_cast<double>(choice.rows.size()) * row_cost(*seen.problem);
+#pragma omp parallel if (products > 2e6)
   {
     ReferenceRow row;
 #pragma omp for schedule(dynamic)
@@ -154,8 +175,8 @@ void for_each_reference_row(
 }
 
 void judge_rows(const CheckContext& context, const Observation& seen,
-                const RowChoice& choice, FindingSink& sink) {
-  const RowJudge judge(context, seen);
+                const RowChoice& choice, Scores scores, FindingSink& sink) {
+  const RowJudge judge(context, seen, scores);
   std::vector<std::optional<Finding>> found(choice.rows.size());
   for_each_reference_row(seen, choice,
                          [&](std::size_t n, const ReferenceRow& row) {

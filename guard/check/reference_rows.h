@@ -29,9 +29,11 @@ struct RowChoice {
 };
 
 // Every row when that is cheap; otherwise first, last and tile-edge rows in
-// rotation over heads, then random ones.
+// rotation over heads, then random ones. `share` of the usual budget; `turn`
+// chooses others.
 RowChoice choose_rows(const Problem& problem, Coverage coverage,
-                      std::uint64_t seed);
+                      std::uint64_t seed, double share = 1,
+                      std::int64_t turn = 0);
 
 // Calls judge(n, row) for every chosen row n with its fp64 attention on what
 // the engine was given, in parallel.
@@ -39,10 +41,19 @@ void for_each_reference_row(
     const Observation& seen, const RowChoice& choice,
     const std::function<void(std::size_t, const ReferenceRow&)>& judge);
 
+// What checks with several calls spend on each.
+inline constexpr double kQuarterBudget = 0.25;
+
+enum class Scores {
+  kUsual,  // Of a few nats.
+  kLarge,  // Of thousands. Where parts are merged by their log-sum-exps, those
+           // round as scores do, and with them the mass of the row.
+};
+
 // Compares the chosen rows of the call's output with fp64 attention under the
 // check's tolerance and adds a finding for each that differs.
 void judge_rows(const CheckContext& context, const Observation& seen,
-                const RowChoice& choice, FindingSink& sink);
+                const RowChoice& choice, Scores scores, FindingSink& sink);
 
 }  // namespace attnguard
 

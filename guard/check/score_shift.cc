@@ -28,7 +28,8 @@ class ScoreShift final : public Check {
  public:
   explicit ScoreShift(const CheckContext& context)
       : context_(context),
-        choice_(choose_rows(context.problem, context.coverage, context.seed)) {}
+        choice_(choose_rows(context.problem, context.coverage, context.seed,
+                            kQuarterBudget)) {}
 
   void plan(Plan& plan) override {
     const auto values = std::make_shared<RandomValues>(
@@ -41,7 +42,7 @@ class ScoreShift final : public Check {
   void judge(const Observation& seen, FindingSink& sink) override {
     for (const Ticket& ticket : tickets_) {
       if (ticket.call != seen.call) continue;
-      judge_rows(context_, seen, choice_, sink);
+      judge_rows(context_, seen, choice_, Scores::kLarge, sink);
       names_ += (names_.empty() ? "" : ", ") + seen.planned->scores->name();
     }
   }
@@ -106,6 +107,7 @@ Tolerance
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
       return std::make_unique<ScoreShift>(context);
     },
+    .beyond = true,
 };
 
 }  // namespace attnguard

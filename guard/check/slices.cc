@@ -48,8 +48,8 @@ class SliceCheck final : public Check {
  private:
   void judge_slice(const Observation& seen, const Slice& slice,
                    FindingSink& sink) {
-    const RowChoice choice =
-        choose_rows(*slice.problem, context_.coverage, context_.seed);
+    const RowChoice choice = choose_rows(*slice.problem, context_.coverage,
+                                         context_.seed, kQuarterBudget);
     std::vector<std::optional<Finding>> found(choice.rows.size());
     for_each_reference_row(
         seen, choice, [&](std::size_t n, const ReferenceRow& row) {

@@ -91,7 +91,7 @@ class Toggle final : public Check {
     const auto heads = static_cast<std::size_t>(problem.num_heads);
     std::vector<char> must(heads, 0), differs(heads, 0);
     const RowChoice choice =
-        choose_rows(problem, context_.coverage, context_.seed);
+        choose_rows(problem, context_.coverage, context_.seed, kQuarterBudget);
     std::vector<char> moves(choice.rows.size(), 0);
     const ReferenceInputs on{&problem, seen.query, seen.key, seen.value};
     for_each_reference_row(
@@ -183,6 +183,7 @@ What to look at in the kernel
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
       return std::make_unique<Toggle>(context);
     },
+    .beyond = true,
 };
 
 }  // namespace attnguard

@@ -44,6 +44,7 @@ Tolerance
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
       return make_weights_check(context);
     },
+    .beyond = true,
 };
 
 }  // namespace attnguard

@@ -130,9 +130,12 @@ CallJudge::CallJudge(const Battery& battery, const AttentionCall& call,
   channel_keys_.resize(static_cast<std::size_t>(problem.head_dim_qk));
   std::vector<double> key(channel_keys_.size());
   std::vector<double> value(static_cast<std::size_t>(problem.head_dim_v));
-  for (std::int64_t b = 0; b < problem.batch; ++b)
+  // Of the places that belong to nobody too: some defects read them.
+  const std::vector<std::int64_t> slots =
+      place_tensor(problem, TensorRole::kKey).slots;
+  for (std::int64_t b = 0; b < static_cast<std::int64_t>(slots.size()); ++b)
     for (std::int64_t g = 0; g < problem.num_kv_heads; ++g)
-      for (std::int64_t j = 0; j < problem.len_kv(b); ++j) {
+      for (std::int64_t j = 0; j < slots[static_cast<std::size_t>(b)]; ++j) {
         call.key.load_row(b, g, j, 0, problem.head_dim_qk, key.data());
         call.value.load_row(b, g, j, 0, problem.head_dim_v, value.data());
         for (std::size_t k = 0; k < key.size(); ++k)

@@ -53,7 +53,8 @@ DefectTrial try_defect(const Defect& defect, const Verify& verify,
       add_note(trial.note, problem.status().message());
       continue;
     }
-    const ProblemResult result = verify(engine, problem.value(), true);
+    const ProblemResult result =
+        verify(engine, problem.value(), Trial::kDefect);
     if (result.verdict == Verdict::kViolation)
       ++trial.detected;
     else
@@ -79,9 +80,9 @@ DefectTrial try_defect(const Defect& defect, const Verify& verify,
 }
 
 void try_clean(const Engine& engine, const Problem& problem,
-               const Verify& verify, CleanTrial& trial) {
+               const Verify& verify, Trial expected, CleanTrial& trial) {
   ++trial.problems;
-  const ProblemResult result = verify(engine, problem, false);
+  const ProblemResult result = verify(engine, problem, expected);
   switch (result.verdict) {
     case Verdict::kPass:
       ++trial.passed;
@@ -101,13 +102,13 @@ void try_clean(const Engine& engine, const Problem& problem,
 
 CleanTrial try_clean_lines(const Engine& engine,
                            std::span<const std::string_view> lines,
-                           const Verify& verify) {
+                           const Verify& verify, Trial expected) {
   CleanTrial trial{.engine = engine.name, .alarms = {}};
   for (std::string_view line : lines) {
     if (line.empty()) continue;
     const Result<Problem> problem = Problem::parse(line);
     if (problem.ok()) {
-      try_clean(engine, problem.value(), verify, trial);
+      try_clean(engine, problem.value(), verify, expected, trial);
       continue;
     }
     ++trial.problems;
@@ -124,7 +125,7 @@ CleanTrial try_random(const Engine& engine, const Verify& verify,
     try_clean(engine,
               random_problem(
                   derive_seed(options.seed, static_cast<std::uint64_t>(n))),
-              verify, trial);
+              verify, Trial::kClean, trial);
   return trial;
 }
 
@@ -145,12 +146,13 @@ SelftestResult run_selftest(const Verify& verify,
     begin("defect:" + std::string(defect->id));
     const Engine engine = defect_engine(*defect);
     if (defect->legal()) {
-      result.legal.push_back(try_clean_lines(engine, defect->shows_on, verify));
+      result.legal.push_back(
+          try_clean_lines(engine, defect->shows_on, verify, Trial::kClean));
     } else {
       result.defects.push_back(try_defect(*defect, verify, check_ids));
       if (!defect->hides_on.empty())
-        result.hides.push_back(
-            try_clean_lines(engine, {&defect->hides_on, 1}, verify));
+        result.hides.push_back(try_clean_lines(engine, {&defect->hides_on, 1},
+                                               verify, Trial::kHidden));
     }
   }
   for (const Engine& engine : correct_engines) {

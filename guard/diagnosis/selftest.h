@@ -84,10 +84,17 @@ struct SelftestOptions {
   std::function<void(const std::string& engine)> progress;
 };
 
-// How problems are verified: verify_problem with the settings of a policy and,
-// for what is expected to be found, a diagnosis.
+// What a trial expects.
+enum class Trial {
+  kDefect,  // Something to be found and named: with a diagnosis.
+  kHidden,  // A defect where it cannot show: only by the checks that judge the
+            // problem's own outputs; at other shapes and scores it may.
+  kClean,   // Nothing to be found by any check.
+};
+
+// How problems are verified: verify_problem with the settings of a policy.
 using Verify = std::function<ProblemResult(
-    const Engine& engine, const Problem& problem, bool diagnosed)>;
+    const Engine& engine, const Problem& problem, Trial trial)>;
 
 // `check_ids`: the matrix's columns. `correct_engines` run on the random
 // problems.

@@ -242,10 +242,15 @@ double mass_bound(const Problem& problem, const Numerics& numerics,
 
 double weight_bound(const Problem& problem, const Numerics& numerics,
                     const ReferenceRow& row, std::int64_t kv_index) {
+  // Weights are reported in fp32 at least.
+  const double stored = unit_roundoff(
+      problem.dtype == Dtype::kFp64 ? Dtype::kFp64 : Dtype::kFp32);
   return std::expm1(2 * exponent_error(problem, numerics, row) +
-                    sum_error(numerics, row)) *
+                    sum_error(numerics, row) + stored) *
              row.weights[static_cast<std::size_t>(kv_index)] +
-         weight_floor(numerics.probability);
+         weight_floor(numerics.probability) +
+         weight_floor(problem.dtype == Dtype::kFp64 ? Dtype::kFp64
+                                                    : Dtype::kFp32);
 }
 
 double lse_bound(const Problem& problem, const Numerics& numerics,

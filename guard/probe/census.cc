@@ -42,7 +42,7 @@ std::shared_ptr<const CensusScores> CensusScores::make(const Problem& problem,
       why_not = "census: ALiBi on both sides of a query cannot be taken back";
       return nullptr;
     }
-  for (std::int64_t length = problem.slots_kv(); length > 1; length /= kBase)
+  for (std::int64_t rest = problem.slots_kv() - 1; rest > 0; rest /= kBase)
     ++census->digits_;
   census->digits_ = std::max<std::int64_t>(census->digits_, 1);
   const double top = std::pow(kBase, static_cast<double>(census->digits_ - 1));

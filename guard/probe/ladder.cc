@@ -39,6 +39,9 @@ std::shared_ptr<const LadderScores> LadderScores::make(const Problem& problem,
   // one slope.
   ladder->first_rank_ = problem.sinks.empty() ? 0 : 1;
   gap += problem.largest_sink() + problem.largest_alibi_slope();
+  if (!problem.sinks.empty())
+    gap += problem.largest_alibi_slope() *
+           static_cast<double>(std::max(ladder->len_kv_, problem.max_len_q()));
   const int bits =
       std::max<int>(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(
                         ladder->len_kv_ - 1 + ladder->first_rank_))),

@@ -9,6 +9,11 @@
 
 namespace attnguard {
 
+enum class Variety {
+  kShapes,  // Padded tensors and plain scores: what any kernel takes.
+  kAll,     // Every modifier, mask form and placement too.
+};
+
 // The problem of a seed; the same seed gives the same problem. Always valid.
 //
 // Lengths lie around tile edges (0 to 150, ragged or not), head dims on and off
@@ -17,7 +22,7 @@ namespace attnguard {
 // packed and paged placement. Masks are drawn from the table of mask kinds with
 // parameters from the kind's own description, one or two terms each, so a new
 // kind takes part without a line here.
-Problem random_problem(std::uint64_t seed);
+Problem random_problem(std::uint64_t seed, Variety variety = Variety::kAll);
 
 }  // namespace attnguard
 

@@ -59,8 +59,9 @@ TEST(Battery, HasEveryProbeWhereAllFit) {
     names.insert(call.scores->name());
   EXPECT_EQ(names, (std::set<std::string>{"random", "random-large", "ladder-up",
                                           "ladder-down", "needle", "census",
-                                          "perturb", "perturb-extreme"}));
-  EXPECT_EQ(battery.size(), 9) << "random scores carry two calls";
+                                          "perturb", "perturb-extreme",
+                                          "shift+1000", "shift-20000"}));
+  EXPECT_EQ(battery.size(), 12) << "random scores carry three calls";
 }
 
 TEST(Battery, JudgesTheRowsThatHaveKeys) {

@@ -23,10 +23,10 @@ CheckResult violated(const char* check) {
 }
 
 // Finds and names every defect where it shows, and nothing else.
-ProblemResult ideal(const Engine& engine, const Problem&, bool diagnosed) {
+ProblemResult ideal(const Engine& engine, const Problem&, Trial trial) {
   ProblemResult result;
   result.verdict = Verdict::kPass;
-  if (!diagnosed) return result;
+  if (trial != Trial::kDefect) return result;
   result.verdict = Verdict::kViolation;
   result.checks = {violated("row-sum")};
   Diagnosis diagnosis;
@@ -67,10 +67,11 @@ TEST(Selftest, PassesAGuardThatFindsAllAndAccusesNone) {
 TEST(Selftest, CountsADefectThatIsMissedOnOneProblem) {
   int calls = 0;
   const SelftestResult result =
-      run([&](const Engine& engine, const Problem& problem, bool diagnosed) {
-        ProblemResult made = ideal(engine, problem, diagnosed);
-        if (engine.name == "defect:no-mask" && diagnosed && ++calls == 2)
-          made = ideal(engine, problem, false);
+      run([&](const Engine& engine, const Problem& problem, Trial trial) {
+        ProblemResult made = ideal(engine, problem, trial);
+        if (engine.name == "defect:no-mask" && trial == Trial::kDefect &&
+            ++calls == 2)
+          made = ideal(engine, problem, Trial::kClean);
         return made;
       });
   EXPECT_FALSE(result.ok());
@@ -84,8 +85,8 @@ TEST(Selftest, CountsADefectThatIsMissedOnOneProblem) {
 
 TEST(Selftest, CountsTiesAgainstTheRightCause) {
   const SelftestResult result =
-      run([](const Engine& engine, const Problem& problem, bool diagnosed) {
-        ProblemResult made = ideal(engine, problem, diagnosed);
+      run([](const Engine& engine, const Problem& problem, Trial trial) {
+        ProblemResult made = ideal(engine, problem, trial);
         if (made.diagnosis && engine.name == "defect:no-mask")
           made.diagnosis->equally_good = {"no-mask", "causal-off-by-one",
                                           "prefix-one-longer"};
@@ -108,16 +109,17 @@ TEST(Selftest, CountsFalseAlarmsWhereverTheyAre) {
   for (const char* accused :
        {"defect:legal-merge-of-parts", "builtin:reference"}) {
     const SelftestResult result =
-        run([&](const Engine& engine, const Problem& problem, bool diagnosed) {
-          return ideal(engine, problem, diagnosed || engine.name == accused);
+        run([&](const Engine& engine, const Problem& problem, Trial trial) {
+          return ideal(engine, problem,
+                       engine.name == accused ? Trial::kDefect : trial);
         });
     EXPECT_FALSE(result.ok()) << accused;
     EXPECT_EQ(result.alarms(), 3) << accused;
   }
   const SelftestResult result =
-      run([&](const Engine& engine, const Problem& problem, bool diagnosed) {
-        ProblemResult made = ideal(engine, problem, diagnosed);
-        if (!diagnosed) made.verdict = Verdict::kEngineError;
+      run([&](const Engine& engine, const Problem& problem, Trial trial) {
+        ProblemResult made = ideal(engine, problem, trial);
+        if (trial != Trial::kDefect) made.verdict = Verdict::kEngineError;
         return made;
       });
   EXPECT_GT(result.alarms(), 100);
@@ -125,9 +127,9 @@ TEST(Selftest, CountsFalseAlarmsWhereverTheyAre) {
 
 TEST(Selftest, CountsWhatIsNotJudgedAsNeitherPassNorAlarm) {
   const SelftestResult result =
-      run([&](const Engine& engine, const Problem& problem, bool diagnosed) {
-        ProblemResult made = ideal(engine, problem, diagnosed);
-        if (!diagnosed) made.verdict = Verdict::kInconclusive;
+      run([&](const Engine& engine, const Problem& problem, Trial trial) {
+        ProblemResult made = ideal(engine, problem, trial);
+        if (trial != Trial::kDefect) made.verdict = Verdict::kInconclusive;
         return made;
       });
   EXPECT_EQ(result.engines.front().passed, 0);

@@ -12,6 +12,7 @@ std::span<const Fault* const> all_faults() {
 
       // cross_sequence
       &kFaultCacheEntryReusedFromThirdCall,
+      &kFaultThirdIdenticalRequest,
 
       // stale_or_uninit
       &kFaultOutputRowOfPreviousCall,
@@ -22,6 +23,7 @@ std::span<const Fault* const> all_faults() {
       &kFaultOutputOfPreviousCall,
       &kFaultKeysOfPreviousCall,
       &kFaultKeyLimitOfFirstCall,
+      &kFaultValueLimitOfFirstCall,
       &kFaultFirstCallWithoutScale,
       &kFaultDenominatorNotCleared,
       &kFaultWorkspaceUninitialised,
@@ -29,6 +31,7 @@ std::span<const Fault* const> all_faults() {
 
       // nondeterminism_race
       &kFaultSplitPartialLost,
+      &kFaultSplitPartialLostInSixthCall,
       &kFaultSummationOrderVaries,
       &kFaultRowUpdateLost,
 

@@ -55,7 +55,7 @@ const Fault kFaultMergeReadsPreviousLogSum = {
     .reports = {"flashinfer-ai/flashinfer#50", "NVIDIA/TransformerEngine#3331"},
     .shows_on = {"batch=2 num_heads=4 num_kv_heads=2 seq_len=40 head_dim=64 "
                  "mask=causal_bottom_right"},
-    .seen_by = {"visibility"},
+    .seen_by = {"visibility", "repeatable"},
     .make =
         [](bool faulty) {
           return stateful_engine(State{.faulty = faulty}, run);

@@ -42,7 +42,7 @@ TEST(RandomProblems, AreValidAndMixEveryDtypeMaskAndLayout) {
   std::set<Layout> layouts;
   std::int64_t rows = 0, strided = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const Problem problem = random_problem(seed);
+    const Problem problem = random_problem(seed, Variety::kShapes);
     ASSERT_TRUE(problem.validate().ok()) << problem.validate().message();
     dtypes.insert(problem.dtype);
     for (const MaskTerm& term : problem.mask.terms())
@@ -61,7 +61,7 @@ TEST(RandomProblems, AreValidAndMixEveryDtypeMaskAndLayout) {
 TEST(CorrectEngines, StayWithinTheReferenceBoundOnRandomProblems) {
   for_each_correct_engine([](const Engine& engine) {
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
-      TestTensors tensors(random_problem(seed), seed);
+      TestTensors tensors(random_problem(seed, Variety::kShapes), seed);
       ASSERT_EQ(outside_bound(tensors, engine), "") << "seed " << seed;
     }
   });
@@ -70,7 +70,7 @@ TEST(CorrectEngines, StayWithinTheReferenceBoundOnRandomProblems) {
 TEST(CorrectEngines, TouchNeitherInputsNorGapsNorGuardBytes) {
   for_each_correct_engine([](const Engine& engine) {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
-      TestTensors tensors(random_problem(seed), seed);
+      TestTensors tensors(random_problem(seed, Variety::kShapes), seed);
       const auto query = tensors.bytes(TensorRole::kQuery);
       const auto key = tensors.bytes(TensorRole::kKey);
       const auto value = tensors.bytes(TensorRole::kValue);
@@ -241,7 +241,7 @@ TEST(TiledEngine, GivesTheSameBitsForAnyThreadCount) {
   const Engine engine = make_named(kBuiltinTiled);
   const int threads = omp_get_max_threads();
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    TestTensors tensors(random_problem(seed), seed);
+    TestTensors tensors(random_problem(seed, Variety::kShapes), seed);
     omp_set_num_threads(1);
     const std::vector<double> one = tensors.run(engine);
     omp_set_num_threads(2);
