@@ -238,9 +238,10 @@ Status validate_placement(const Problem& problem) {
   if (Status status = at_least("block_size", problem.block_size, 0);
       !status.ok())
     return status;
-  double tokens = static_cast<double>(problem.packed_padding);
-  for (std::int64_t b = 0; b < problem.batch; ++b)
-    tokens += static_cast<double>(problem.len_q(b) + problem.len_kv(b));
+  const double tokens =
+      static_cast<double>(problem.packed_padding) +
+      static_cast<double>(problem.batch) *
+          static_cast<double>(problem.max_len_q() + problem.max_len_kv());
   if ((problem.packed || problem.block_size > 0) && tokens > 2e9)
     return invalid_argument(
         "packed and paged tensors hold at most 2e9 tokens: cu_seqlens and "

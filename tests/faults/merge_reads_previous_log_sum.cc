@@ -28,7 +28,8 @@ Status run(const AttentionCall& call, State& state) {
     if (!state.faulty || stored == kNone) stored = own;
     if (first.empty() || second.empty()) {
       stored = own;
-      return softmax_row(keys, scores.data());
+      softmax_row(keys, scores.data());
+      return;
     }
     const double other = log_sum_exp(second, scores);
     const double weight = 1 / (1 + std::exp(other - stored));

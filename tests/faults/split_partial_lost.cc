@@ -36,7 +36,7 @@ const Fault kFaultSplitPartialLost = {
     .reports = {"ggml-org/llama.cpp#13438"},
     .shows_on = {"batch=2 num_heads=4 num_kv_heads=2 seq_len=40 head_dim=64 "
                  "mask=causal_bottom_right"},
-    .seen_by = {"visibility"},
+    .seen_by = {"reference"},
     .make =
         [](bool faulty) {
           return stateful_engine(State{.faulty = faulty}, run);
