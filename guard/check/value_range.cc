@@ -56,12 +56,20 @@ class ValueRange final : public Check {
       }
     seen.output.load_row(at.batch, at.head, at.query, 0, problem.head_dim_v,
                          output.data());
+    // Stored types share one step among the channels of a block: the row's
+    // largest channel stands for the block's.
+    double block = 0;
+    for (std::size_t c = 0; c < channels; ++c)
+      block = std::max({block, std::abs(low[c]), std::abs(high[c])});
+    const double stored = context_.numerics.value_error;
+    const bool exact = context_.tolerance.kind == Tolerance::Kind::kExact;
     const double relative =
-        context_.tolerance.kind == Tolerance::Kind::kExact
-            ? 0
-            : mean_bound(problem, context_.numerics, allowed.count());
+        mean_bound(problem, context_.numerics, allowed.count()) - stored;
     for (std::size_t c = 0; c < channels; ++c) {
-      double slack = relative * std::max(std::abs(low[c]), std::abs(high[c]));
+      double slack =
+          exact ? 0
+                : relative * std::max(std::abs(low[c]), std::abs(high[c])) +
+                      stored * block;
       if (context_.tolerance.kind == Tolerance::Kind::kNumber)
         slack = context_.tolerance.number;
       // Written so that NaN is outside.

@@ -10,7 +10,9 @@ const Defect kDefectAlignmentOfLongestEntry = {
     .summary = "every entry is aligned with the lengths of the longest",
     .cls = DefectClass::kContractAlignment,
     .shows_on = {"batch=2 seq_len_q=8,3 seq_len_kv=24,15 head_dim=16 "
-                 "mask=causal_bottom_right"},
+                 "mask=causal_bottom_right",
+                 "batch=2 seq_len_q=8,3 seq_len_kv=24,15 head_dim=16 "
+                 "packed=true mask=causal_bottom_right"},
     .hides_on =
         "batch=2 seq_len_q=8 seq_len_kv=24 head_dim=16 "
         "mask=causal_bottom_right",

@@ -71,6 +71,7 @@ std::span<const Defect* const> all_defects() {
       &kDefectLatePositionsUnmasked,
       &kDefectPrefixOneLonger,
       &kDefectWindowRightUnbounded,
+      &kDefectCausalLostBesideMaskTensor,
 
       // future_leak_normaliser
       &kDefectSoftmaxOverQueries,
@@ -90,6 +91,11 @@ std::span<const Defect* const> all_defects() {
       &kDefectAdditiveMaskTooSmall,
       &kDefectAdditiveMaskTenThousand,
       &kDefectMaskMultipliedIntoScores,
+      &kDefectSoftcapAfterMask,
+      &kDefectEmptyRowMean,
+      &kDefectSentinelMinusHundred,
+      &kDefectSentinelMinusTenThousand,
+      &kDefectSentinelFp16Lowest,
 
       // past_dropped
       &kDefectLastKeyDropped,
@@ -107,6 +113,8 @@ std::span<const Defect* const> all_defects() {
       &kDefectKeyLoopStopsAtCausalTile,
       &kDefectKeysCountedTwice,
       &kDefectSecondHalfOfRowsLosesKeyZero,
+      &kDefectCausalBesideMaskTensor,
+      &kDefectAppendOverPreviousToken,
 
       // window_off_by_one
       &kDefectWindowLeftOneMore,
@@ -126,11 +134,32 @@ std::span<const Defect* const> all_defects() {
       &kDefectFirstLengthForAll,
       &kDefectTailLanesInDenominator,
       &kDefectLastKeyRepeatedInTail,
+      &kDefectRestOfLastBlockVisible,
+      &kDefectMaskedValuesTimesZero,
+      &kDefectAppendAtLongestLength,
 
       // cross_sequence
       &kDefectNextEntryKeys,
       &kDefectFirstEntryKeysForAll,
       &kDefectFirstEntryValuesForAll,
+      &kDefectMaskTensorIgnoredWhenCausal,
+      &kDefectDocumentsSeeEachOther,
+      &kDefectTreeBranchesSeeEachOther,
+      &kDefectCuSeqlensOffByOne,
+      &kDefectPackedKeysAtQueryOffsets,
+      &kDefectPackedEmptySequenceCounted,
+      &kDefectPackedReadAsPadded,
+      &kDefectBlockTableIgnored,
+      &kDefectBlockTableOneEntryLate,
+      &kDefectBlockTableStrideOfLongest,
+      &kDefectBlockSizeOf16Assumed,
+      &kDefectAppendToFirstEntry,
+
+      // stale_or_uninit
+      &kDefectEmptyRowUnwritten,
+      &kDefectSharedBlockStale,
+      &kDefectAppendKeyOnly,
+      &kDefectAppendClearsBlock,
 
       // row_sum_or_merge
       &kDefectDoubleSoftmax,
@@ -142,6 +171,19 @@ std::span<const Defect* const> all_defects() {
       &kDefectOutputMissesLastTile,
       &kDefectNotNormalised,
       &kDefectAccumulatorNotRescaled,
+      &kDefectSinkIgnored,
+      &kDefectSinkMassOnFirstKey,
+      &kDefectSinkInEveryPart,
+      &kDefectSinkPublishedByEmptyPart,
+      &kDefectSinkScaledLikeScores,
+      &kDefectSinkNotRescaled,
+      &kDefectSoftmaxOneAsPlain,
+      &kDefectLseInBaseTwo,
+      &kDefectLseWithoutMax,
+      &kDefectLseWithoutScale,
+      &kDefectLseWithoutSink,
+      &kDefectWeightsNotNormalised,
+      &kDefectExponentClampedAtMinusTen,
 
       // nan_inf
       &kDefectNoMaxSubtraction,
@@ -149,11 +191,23 @@ std::span<const Defect* const> all_defects() {
       &kDefectMaxOfMaskedTile,
       &kDefectScoresInHalf,
       &kDefectAccumulatorInHalf,
+      &kDefectEmptyRowNan,
+      &kDefectEmptyRowFirstValue,
+      &kDefectTwiceMaskedIsInfinite,
+      &kDefectRunningMaxFromZero,
+      &kDefectRunningMaxFromMinusTenThousand,
+      &kDefectRowSumInBf16,
 
       // prefill_ne_decode
       &kDefectDecodeMissesOwnToken,
       &kDefectDecodeAlignedTopLeft,
       &kDefectDecodeWithoutScale,
+      &kDefectSoftcapIgnoredInPrefill,
+      &kDefectAlibiLostInDecode,
+      &kDefectSinkOnlyInPrefill,
+      &kDefectChunkAlignedTopLeft,
+      &kDefectDecodeWindowOneShort,
+      &kDefectPrefillWindowOneLonger,
 
       // wrong_head_or_dim
       &kDefectKvHeadByModulo,
@@ -164,6 +218,10 @@ std::span<const Defect* const> all_defects() {
       &kDefectScoreChannelTailIgnored,
       &kDefectValueChannelTailReversed,
       &kDefectValueRowStrideOfKeys,
+      &kDefectSinkOfKvHead,
+      &kDefectBlockAxesSwapped,
+      &kDefectMlaValueFromLastChannels,
+      &kDefectMlaPositionalChannelsDropped,
 
       // wrong_scale_or_bias
       &kDefectScaleMissing,
@@ -173,6 +231,16 @@ std::span<const Defect* const> all_defects() {
       &kDefectScaleOfValueDim,
       &kDefectScaleSettingIgnored,
       &kDefectExpInBaseTwo,
+      &kDefectSoftcapIgnored,
+      &kDefectSoftcapBeforeScale,
+      &kDefectSoftcapWithoutMultiply,
+      &kDefectAlibiIgnored,
+      &kDefectAlibiSignFlipped,
+      &kDefectAlibiSlopeOfKvHead,
+      &kDefectAlibiSlopesOfOneSequence,
+      &kDefectAlibiDistanceWithoutCache,
+      &kDefectAlibiBeforeSoftcap,
+      &kDefectAlibiSignedDistance,
 
       // mask_misread
       &kDefectLaterHeadsUnmasked,
@@ -182,6 +250,11 @@ std::span<const Defect* const> all_defects() {
       &kDefectMaskRowStrideOfQueries,
       &kDefectLengthsSwapped,
       &kDefectLengthMinusOneConvention,
+      &kDefectMaskTensorPolarityOfBoolean,
+      &kDefectMaskTensorRowLate,
+      &kDefectPaddingMaskOnQueries,
+      &kDefectChunksFromPaddedStart,
+      &kDefectWeightsBeforeMask,
 
       // index_overflow_oob
       &kDefectPositionWrapsAt256,
@@ -189,6 +262,9 @@ std::span<const Defect* const> all_defects() {
       &kDefectValueIndexOffByOne,
       &kDefectEntryIndexWrapsAtFour,
       &kDefectPositionsInBf16,
+      &kDefectValueBlockOneEntryLate,
+      &kDefectAppendOneSlotLate,
+      &kDefectAppendStaysInFullBlock,
 
       // contract_alignment
       &kDefectTopLeftForBottomRight,
@@ -203,6 +279,10 @@ std::span<const Defect* const> all_defects() {
       &kDefectLegalBaseTwoSoftmax,
       &kDefectLegalLazyRescale,
       &kDefectLegalMaxOfPaddedTile,
+      &kDefectLegalSinkMergedOnce,
+      &kDefectLegalTanhInFp32,
+      &kDefectLegalSumsInBlockOrder,
+      &kDefectLegalTokensInInt8,
   };
   return kDefects;
 }

@@ -72,6 +72,26 @@ void for_each_tile(const KeyRanges& keys, std::int64_t tile, Visit visit) {
 // The mask's term of this kind, or nullptr.
 const MaskTerm* find_term(const Problem& problem, std::string_view kind);
 
+// What a variant that rounds its weights to a small type says of itself.
+template <Dtype kWeights>
+Numerics numerics_of_weights_in(const Problem& problem) {
+  Numerics numerics = default_numerics(problem);
+  numerics.probability = kWeights;
+  return numerics;
+}
+
+// The variant itself.
+template <Dtype kWeights>
+AttentionVariant variant_with_weights_in() {
+  AttentionVariant variant;
+  variant.weights = [](const VariantRow&, const KeyRanges& keys,
+                       std::span<double> weights) {
+    for_each_key(keys, weights,
+                 [](std::int64_t, double& p) { p = quantize(kWeights, p); });
+  };
+  return variant;
+}
+
 // Rounds to multiples of `step`, as integers with a common scale do. 0: not at
 // all.
 void round_to_step(double step, std::span<double> values);

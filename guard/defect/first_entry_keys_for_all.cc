@@ -10,7 +10,11 @@ const Defect kDefectFirstEntryKeysForAll = {
     .summary = "every batch entry reads the keys and values of the first",
     .cls = DefectClass::kCrossSequence,
     .reports = {"Dao-AILab/flash-attention#772"},
-    .shows_on = {"batch=2 seq_len=24 head_dim=16 mask=causal_bottom_right"},
+    .shows_on = {"batch=2 seq_len=24 head_dim=16 mask=causal_bottom_right",
+                 "batch=2 seq_len=24,15 head_dim=16 packed=true "
+                 "mask=causal_bottom_right",
+                 "batch=2 seq_len_q=8 seq_len_kv=40 head_dim=16 block_size=16 "
+                 "mask=causal_bottom_right"},
     .hides_on = "seq_len=24 head_dim=16 mask=causal_bottom_right",
     .make =
         [] {

@@ -10,8 +10,11 @@ const Defect kDefectFirstMaskForAllEntries = {
     .summary = "every batch entry is masked like the first",
     .cls = DefectClass::kMaskMisread,
     .reports = {"pytorch/pytorch#184180"},
-    .shows_on = {"batch=2 seq_len_q=8 seq_len_kv=21,24 head_dim=16 "
-                 "mask=causal_bottom_right"},
+    .shows_on =
+        {"batch=2 seq_len_q=8 seq_len_kv=21,24 head_dim=16 "
+         "mask=causal_bottom_right",
+         "batch=2 seq_len=24 head_dim=16 mask=left_padding_keys(pad=0:5) "
+         "mask_form=additive"},
     .hides_on =
         "batch=2 seq_len_q=8 seq_len_kv=24 head_dim=16 "
         "mask=causal_bottom_right",

@@ -2,15 +2,6 @@
 #include "guard/defect/edit.h"
 
 namespace attnguard {
-namespace {
-
-Numerics small_weights(const Problem& problem) {
-  Numerics numerics = default_numerics(problem);
-  numerics.probability = Dtype::kFp16;
-  return numerics;
-}
-
-}  // namespace
 
 // The matrix unit takes its operands in a small type and adds up in fp32. Rows
 // sum to 1 within that type's rounding.
@@ -25,18 +16,8 @@ const Defect kDefectLegalFp16Weights = {
     .hides_on =
         "num_heads=4 num_kv_heads=2 seq_len=80 head_dim=16 "
         "mask=causal_bottom_right",
-    .make =
-        [] {
-          AttentionVariant variant;
-          variant.weights = [](const VariantRow&, const KeyRanges& keys,
-                               std::span<double> weights) {
-            for_each_key(keys, weights, [](std::int64_t, double& p) {
-              p = quantize(Dtype::kFp16, p);
-            });
-          };
-          return variant;
-        },
-    .numerics = small_weights,
+    .make = variant_with_weights_in<Dtype::kFp16>,
+    .numerics = numerics_of_weights_in<Dtype::kFp16>,
 };
 
 }  // namespace attnguard

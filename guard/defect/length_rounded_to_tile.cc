@@ -16,7 +16,10 @@ const Defect kDefectLengthRoundedToTile = {
     .cls = DefectClass::kPaddingOrUnusedSlotLeak,
     .reports = {"tenstorrent/tt-metal#41215", "ggml-org/whisper.cpp#3941",
                 "hw-native-sys/simpler#72"},
-    .shows_on = {"batch=2 seq_len_q=8 seq_len_kv=40,21 head_dim=16"},
+    .shows_on =
+        {"batch=2 seq_len_q=8 seq_len_kv=40,21 head_dim=16",
+         "batch=2 seq_len_q=8 seq_len_kv=21,40 head_dim=16 packed=true",
+         "batch=2 seq_len_q=8 seq_len_kv=40,21 head_dim=16 block_size=16"},
     .hides_on = "batch=2 seq_len_q=8 seq_len_kv=40,32 head_dim=16",
     .make =
         [] {

@@ -11,7 +11,9 @@ const Defect kDefectMaskPolarityInverted = {
     .cls = DefectClass::kFutureLeakDirect,
     .reports = {"hkproj/pytorch-transformer#19",
                 "tilde-research/nsa-release#3"},
-    .shows_on = {"seq_len=24 head_dim=16 mask=causal_bottom_right"},
+    .shows_on =
+        {"seq_len=24 head_dim=16 mask=causal_bottom_right",
+         "seq_len=24 head_dim=16 mask=causal_bottom_right mask_form=boolean"},
     .hides_on = "seq_len=24 head_dim=16",
     .make =
         [] {

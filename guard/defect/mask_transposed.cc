@@ -11,7 +11,9 @@ const Defect kDefectMaskTransposed = {
     .summary = "row i, key j reads the mask of row j, key i",
     .cls = DefectClass::kMaskMisread,
     .reports = {"leejet/stable-diffusion.cpp#1625"},
-    .shows_on = {"seq_len=24 head_dim=16 mask=causal_bottom_right"},
+    .shows_on =
+        {"seq_len=24 head_dim=16 mask=causal_bottom_right",
+         "seq_len=24 head_dim=16 mask=causal_bottom_right mask_form=boolean"},
     .hides_on = "seq_len=24 head_dim=16 mask=sliding_window(left=4,right=4)",
     .make =
         [] {

@@ -11,7 +11,9 @@ const Defect kDefectNextEntryKeys = {
     .cls = DefectClass::kCrossSequence,
     .reports = {"ggml-org/llama.cpp#28286", "sgl-project/sglang-omni#1704"},
     .shows_on =
-        {"batch=3 num_heads=2 seq_len=24 head_dim=16 mask=causal_bottom_right"},
+        {"batch=3 num_heads=2 seq_len=24 head_dim=16 mask=causal_bottom_right",
+         "batch=3 seq_len_q=8 seq_len_kv=40 head_dim=16 block_size=16 "
+         "mask=causal_bottom_right"},
     .hides_on = "seq_len=24 head_dim=16 mask=causal_bottom_right",
     .make =
         [] {

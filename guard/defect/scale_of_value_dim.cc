@@ -12,7 +12,9 @@ const Defect kDefectScaleOfValueDim = {
     .summary = "the scale is 1 / sqrt(head_dim_v)",
     .cls = DefectClass::kWrongScaleOrBias,
     .shows_on =
-        {"seq_len=24 head_dim_qk=24 head_dim_v=16 mask=causal_bottom_right"},
+        {"seq_len=24 head_dim_qk=24 head_dim_v=16 mask=causal_bottom_right",
+         "num_heads=4 num_kv_heads=1 seq_len=24 head_dim_qk=24 head_dim_v=16 "
+         "value_in_key=true mask=causal_bottom_right"},
     .hides_on = "seq_len=24 head_dim=16 mask=causal_bottom_right",
     .make =
         [] {

@@ -21,14 +21,16 @@ namespace {
 // hold them: scores grow by its square.
 constexpr double kLargeAmplitude = 3;
 
-std::vector<JudgedRow> rows_with_keys(const Problem& problem) {
+std::vector<JudgedRow> rows_to_judge(const Problem& problem) {
   std::vector<JudgedRow> rows;
   KeyRanges allowed;
   for (std::int64_t b = 0; b < problem.batch; ++b)
     for (std::int64_t h = 0; h < problem.num_heads; ++h)
       for (std::int64_t i = 0; i < problem.len_q(b); ++i) {
         problem.mask.allowed(problem.row(b, i), allowed);
-        if (!allowed.empty()) rows.push_back({b, h, i});
+        // Of rows without a key empty_row=any promises nothing.
+        if (!allowed.empty() || problem.empty_row != EmptyRow::kAny)
+          rows.push_back({b, h, i});
       }
   return rows;
 }
@@ -39,7 +41,7 @@ Battery::Battery(const Problem& problem, const Numerics& numerics,
                  std::uint64_t seed)
     : problem_(std::make_unique<const Problem>(problem)),
       plan_(problem.head_dim_v),
-      rows_(rows_with_keys(problem)) {
+      rows_(rows_to_judge(problem)) {
   const Problem& own = *problem_;
   const std::uint64_t base = base_seed(seed);
   // A column is left for the row sum where there is more than one.
@@ -72,12 +74,14 @@ Battery::Battery(const Problem& problem, const Numerics& numerics,
             std::make_shared<CensusCode>(
                 own, std::min(columns, CensusCode::kMostColumns), base));
   if (own.softcap) request(capped_scores(own, base), values);
-  for (const double shift : {-2e4, 1e3})
+  for (const double shift : {-1e3, -2e4, -7e4, 1e3})
     if (const auto shifted =
             ShiftedScores::make(own, numerics, shift, base, why_not))
       request(shifted, values);
   request(std::make_shared<RandomScores>(own, base), values,
           {.unused = UnusedFill::kLarge});
+  request(std::make_shared<RandomScores>(own, base), values,
+          {.unused = UnusedFill::kNan});
   const auto cuts = std::make_shared<CutAssignment>(own, 0, base);
   if (cuts->perturbs_anything()) {
     const auto perturb = [&](const std::string& label, double amplitude,

@@ -27,8 +27,8 @@
 
 namespace attnguard {
 
-// The rows that a comparison judges: those with an allowed key. What an engine
-// owes for the others is its own convention.
+// The rows that a comparison judges: those without an allowed key too, unless
+// the problem promises nothing for them.
 struct JudgedRow {
   std::int64_t batch = 0, head = 0, query = 0;
 };

@@ -142,6 +142,10 @@ CallJudge::CallJudge(const Battery& battery, const AttentionCall& call,
           channel_keys_[k] = std::max(channel_keys_[k], std::abs(key[k]));
         for (double v : value)
           largest_value_ = std::max(largest_value_, std::abs(v));
+        // A value within the key may be read from its other channels.
+        if (problem.value_in_key)
+          for (double k : key)
+            largest_value_ = std::max(largest_value_, std::abs(k));
       }
   for (double k : channel_keys_) largest_key_ = std::max(largest_key_, k);
   sum_error_ = unit_roundoff(numerics.probability) +

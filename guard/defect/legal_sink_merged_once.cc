@@ -1,0 +1,50 @@
+#include <algorithm>
+#include <cmath>
+
+#include "guard/defect/defect_table.h"
+#include "guard/defect/edit.h"
+
+namespace attnguard {
+namespace {
+
+constexpr std::int64_t kTile = 16;
+
+}  // namespace
+
+// Split-KV beside a sink as it should be: the sink is a part of its own.
+const Defect kDefectLegalSinkMergedOnce = {
+    .id = "legal-sink-merged-once",
+    .summary =
+        "legal: parts of 16 keys in fp32, merged with the sink by their "
+        "log-sum-exp",
+    .cls = DefectClass::kNumericsNotBug,
+    .shows_on = {"num_heads=4 num_kv_heads=2 seq_len=80 head_dim=16 "
+                 "sinks=1,-1,0,2 mask=causal_bottom_right",
+                 "batch=2 num_heads=2 seq_len_q=8 seq_len_kv=70,33 head_dim=32 "
+                 "dtype=bf16 sinks=0",
+                 "seq_len=40 head_dim=16 mask=sliding_window(left=20,right=0)"},
+    .make =
+        [] {
+          AttentionVariant variant;
+          variant.row_softmax = [](const VariantRow& row, const KeyRanges& keys,
+                                   std::span<double> scores) {
+            const double sink = row.problem.sink(row.head);
+            if (keys.empty()) return;
+            const double keys_alone = log_sum_exp(keys, scores);
+            const double larger = std::max(keys_alone, sink);
+            const auto total = static_cast<float>(
+                larger + std::log(std::exp(keys_alone - larger) +
+                                  std::exp(sink - larger)));
+            for_each_tile(keys, kTile, [&](const KeyRanges& part) {
+              const auto own = static_cast<float>(log_sum_exp(part, scores));
+              const float share = std::exp(own - total);
+              for_each_key(part, scores, [&](std::int64_t, double& s) {
+                s = share * std::exp(static_cast<float>(s) - own);
+              });
+            });
+          };
+          return variant;
+        },
+};
+
+}  // namespace attnguard
