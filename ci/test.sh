@@ -46,7 +46,8 @@ build() {
 run_tests() {
   local preset=$1 status=0
   shift
-  ctest --preset "$preset" -j2 --no-tests=error "$@" || status=$?
+  # Two tests at a time share the cores: threads that wait must not spin.
+  OMP_WAIT_POLICY=passive ctest --preset "$preset" -j2 --no-tests=error "$@" || status=$?
   # Tests that lack their engine say so; ctest itself keeps that to its log.
   grep -ohE 'skipped: .* not found' \
     "build/$preset/Testing/Temporary/LastTest.log" | sort -u || true

@@ -14,7 +14,9 @@ const Defect kDefectRunningMaxFromZero = {
         "the running maximum starts at 0: a row whose scores are all below "
         "-104 is 0 / 0",
     .cls = DefectClass::kNanInf,
-    .shows_on = {"seq_len=24 head_dim=16 mask=causal_bottom_right"},
+    .shows_on =
+        {"seq_len=24 head_dim=16 mask=causal_bottom_right",
+         "seq_len=24 head_dim=16 mask=causal_bottom_right softmax_scale=50"},
     .make =
         [] {
           AttentionVariant variant;

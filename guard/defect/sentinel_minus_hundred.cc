@@ -3,12 +3,15 @@
 
 namespace attnguard {
 
-// Far below ordinary scores; exp(-100) is even a normal number in fp32.
+// Far below ordinary scores; exp(-100) is next to nothing. Steep scales pass
+// it at once.
 const Defect kDefectSentinelMinusHundred = {
     .id = "sentinel-minus-hundred",
     .summary = "masked scores are set to -100 instead of being left out",
     .cls = DefectClass::kFiniteMaskLeak,
-    .shows_on = {"seq_len=24 head_dim=16 mask=causal_bottom_right"},
+    .shows_on =
+        {"seq_len=24 head_dim=16 mask=causal_bottom_right",
+         "seq_len=24 head_dim=16 mask=causal_bottom_right softmax_scale=50"},
     .hides_on = "seq_len=24 head_dim=16",
     .make =
         [] {

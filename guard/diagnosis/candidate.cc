@@ -142,12 +142,11 @@ CallJudge::CallJudge(const Battery& battery, const AttentionCall& call,
           channel_keys_[k] = std::max(channel_keys_[k], std::abs(key[k]));
         for (double v : value)
           largest_value_ = std::max(largest_value_, std::abs(v));
-        // A value within the key may be read from its other channels.
-        if (problem.value_in_key)
-          for (double k : key)
-            largest_value_ = std::max(largest_value_, std::abs(k));
       }
   for (double k : channel_keys_) largest_key_ = std::max(largest_key_, k);
+  // Values are channels of the keys there, and some defects take other ones.
+  if (problem.value_in_key)
+    largest_value_ = std::max(largest_value_, largest_key_);
   sum_error_ = unit_roundoff(numerics.probability) +
                kLambda * std::sqrt(static_cast<double>(problem.max_len_kv())) *
                    unit_roundoff(numerics.accumulator);

@@ -9,7 +9,7 @@
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int kProblems = 100;
 #else
-constexpr int kProblems = 1000;
+constexpr int kProblems = 200;
 #endif
 
 namespace attnguard {

@@ -173,23 +173,18 @@ TEST(Diagnosis, GivesAConventionAndADefectThatAreTheSameAsOne) {
 }
 
 TEST(Diagnosis, NamesAConventionThatNoDefectStandsFor) {
-  const auto chunks = diagnosis_of(
-      misreading([](Problem& problem) {
-        if (problem.mask.has("chunked_local_from_padding"))
-          problem.mask =
-              Mask::parse("causal_bottom_right+chunked_local(chunk=8)").value();
-      }),
-      "seq_len=24 head_dim=16 "
-      "mask=causal_bottom_right+chunked_local_from_padding(chunk=8,pad=3)");
-  ASSERT_TRUE(chunks.has_value());
-  ASSERT_FALSE(chunks->explanations.empty());
-  EXPECT_EQ(chunks->explanations.front().id, "");
-  EXPECT_TRUE(chunks->explanations.front().is_convention());
-  EXPECT_THAT(diagnosis_lines(*chunks).front(),
+  const auto width = diagnosis_of(
+      with_mask_instead("sliding_window_two_sided(width=6)",
+                        "window_symmetric(width=6)"),
+      "seq_len=24 head_dim=16 mask=sliding_window_two_sided(width=6)");
+  ASSERT_TRUE(width.has_value());
+  ASSERT_FALSE(width->explanations.empty());
+  EXPECT_EQ(width->explanations.front().id, "");
+  EXPECT_TRUE(width->explanations.front().is_convention());
+  EXPECT_THAT(diagnosis_lines(*width).front(),
               HasSubstr("this engine is consistent with "
-                        "causal_bottom_right+chunked_local(chunk=8); the "
-                        "policy says "));
-  EXPECT_THAT(chunks->equally_good, IsEmpty());
+                        "window_symmetric(width=6); the policy says "));
+  EXPECT_THAT(width->equally_good, IsEmpty());
 }
 
 TEST(Diagnosis, AdmitsThatNothingKnownExplainsAPlantedFault) {

@@ -52,7 +52,6 @@ TEST(RowSteps, WithoutKeysTheSinkIsAllThereIs) {
   EXPECT_EQ(none, 7) << "nothing is written";
 }
 
-
 // One call of the engine on random inputs.
 struct Called {
   std::vector<double> output;  // of every row that the problem has

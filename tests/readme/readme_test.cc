@@ -42,11 +42,10 @@ std::int64_t extra_keys = 0;  // Visible to each row of the kernels below
 
 }  // namespace
 
-void my_head(const void* query, long q_stride, const void* key,
-             long k_stride, const void* value, long v_stride,
-             void* output, long out_stride, long seq_len_q,
-             long seq_len_kv, long head_dim_qk,
-             long head_dim_v, double softmax_scale) {
+void my_head(const void* query, long q_stride, const void* key, long k_stride,
+             const void* value, long v_stride, void* output, long out_stride,
+             long seq_len_q, long seq_len_kv, long head_dim_qk, long head_dim_v,
+             double softmax_scale) {
   const auto* q = static_cast<const float*>(query);
   const auto* k = static_cast<const float*>(key);
   const auto* v = static_cast<const float*>(value);
