@@ -70,8 +70,9 @@ class FreshLaterScores final : public ScorePattern {
                double* to) const override {
     fill_random_row(kv_index < cut_.cut(batch) ? seed_ : fresh_,
                     TensorRole::kKey, batch, kv_head, kv_index, 1,
-                    cut_.problem.head_dim_qk, to);
+                    cut_.problem.score_channels(), to);
   }
+  bool whole_query() const override { return true; }
 
  private:
   MiddleCut cut_;
