@@ -25,8 +25,10 @@ std::string number(std::int64_t value) { return std::to_string(value); }
 
 std::string joined(const std::vector<std::int64_t>& values) {
   std::string text;
-  for (std::int64_t value : values)
-    text += (text.empty() ? "" : ":") + number(value);
+  for (std::int64_t value : values) {
+    if (!text.empty()) text += ':';
+    text += number(value);
+  }
   return text;
 }
 
@@ -34,9 +36,12 @@ std::string joined(const std::vector<std::int64_t>& values) {
 std::string text_of(const MaskTerm& term) {
   std::string text(term.kind->name);
   for (std::size_t i = 0; i < term.values.size(); ++i)
-    text += (i == 0 ? "(" : ",") + std::string(term.kind->parameters[i].name) +
-            "=" + joined(term.values.list(i));
-  return text + (term.values.empty() ? "" : ")");
+    text.append(i == 0 ? "(" : ",")
+        .append(term.kind->parameters[i].name)
+        .append("=")
+        .append(joined(term.values.list(i)));
+  if (!term.values.empty()) text += ')';
+  return text;
 }
 
 // The same kind with the named parameter changed by `step`.
@@ -239,7 +244,8 @@ std::optional<std::string> read_mask(const Problem& problem,
   for (const MaskTerm& term : problem.mask.terms()) {
     const std::optional<std::string> other = read(term, problem);
     changed |= other.has_value();
-    text += (text.empty() ? "" : "+") + other.value_or(text_of(term));
+    if (!text.empty()) text += '+';
+    text += other.value_or(text_of(term));
   }
   if (!changed) return std::nullopt;
   return text;
@@ -256,8 +262,11 @@ std::vector<Convention> alternative_conventions(const Problem& problem) {
   for (std::size_t left_out = 0; terms.size() > 1 && left_out < terms.size();
        ++left_out) {
     std::string text;
-    for (std::size_t i = 0; i < terms.size(); ++i)
-      if (i != left_out) text += (text.empty() ? "" : "+") + text_of(terms[i]);
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      if (i == left_out) continue;
+      if (!text.empty()) text += '+';
+      text += text_of(terms[i]);
+    }
     collector.add_mask("without " + std::string(terms[left_out].kind->name),
                        text);
   }
