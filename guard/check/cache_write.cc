@@ -1,24 +1,13 @@
 // cache-write: appending writes the owned slots and no others.
-#include <algorithm>
-
 #include "guard/check/baseline.h"
 #include "guard/check/check_table.h"
 #include "guard/check/compare.h"
 #include "guard/check/rows.h"
+#include "guard/probe/appendable.h"
 #include "guard/probe/random.h"
 
 namespace attnguard {
 namespace {
-
-constexpr std::int64_t kMostTokens = 3;
-
-// How many tokens of every entry can be appended.
-std::int64_t tokens_for(const Problem& problem) {
-  std::int64_t count = kMostTokens;
-  for (std::int64_t b = 0; b < problem.batch; ++b)
-    count = std::min(count, problem.len_kv(b) - problem.shared_prefix);
-  return count;
-}
 
 class CacheWrite final : public Check {
  public:
@@ -30,7 +19,7 @@ class CacheWrite final : public Check {
     base_.plan(plan, context_);
     const auto scores = std::make_shared<RandomScores>(problem, seed);
     const auto values = std::make_shared<RandomValues>(problem, seed);
-    const std::int64_t most = tokens_for(problem);
+    const std::int64_t most = most_tokens_to_append(problem);
     tickets_.push_back(plan.request(scores, values, {.append = 1}));
     if (most > 1)
       tickets_.push_back(plan.request(scores, values, {.append = most}));
@@ -162,7 +151,7 @@ Tolerance
         return "packed keys have no place for new tokens";
       if (std::string reason = no_row_with_keys(problem); !reason.empty())
         return reason;
-      return tokens_for(problem) < 1
+      return most_tokens_to_append(problem) < 1
                  ? "an entry has no token of its own to append"
                  : "";
     },

@@ -118,6 +118,22 @@ class LseCheck final : public SideOutput {
   explicit LseCheck(const CheckContext& context)
       : SideOutput(context, {.ask_lse = true}) {}
 
+  void judge(const Observation& seen, FindingSink& sink) override {
+    SideOutput::judge(seen, sink);
+    if (seen.softmax_lse.data == nullptr) return;
+    // A number that looks like one gives nothing some weight in a merge.
+    const Problem& problem = context_.problem;
+    if (problem.empty_row == EmptyRow::kAny) return;
+    KeyRanges allowed;
+    for (std::int64_t b = 0; b < problem.batch; ++b)
+      for (std::int64_t i = 0; i < problem.len_q(b); ++i) {
+        problem.mask.allowed(problem.row(b, i), allowed);
+        if (!allowed.empty()) continue;
+        for (std::int64_t h = 0; h < problem.num_heads; ++h)
+          judge_row_without_keys(seen, {b, h, i}, sink);
+      }
+  }
+
  protected:
   std::optional<Finding> judge_side(const Observation& seen, const RowIndex& at,
                                     const ReferenceRow& row) const override {
@@ -135,6 +151,28 @@ class LseCheck final : public SideOutput {
                       ", log sum exp of the row's scores is " +
                       format_short(row.lse);
     return finding;
+  }
+
+ private:
+  void judge_row_without_keys(const Observation& seen, const RowIndex& at,
+                              FindingSink& sink) const {
+    double lse = 0;
+    seen.softmax_lse.load_row(at.batch, at.head, at.query, 0, 1, &lse);
+    const double sink_logit = context_.problem.sink(at.head);
+    const double bound = std::isfinite(sink_logit)
+                             ? bound_or(unit_roundoff(seen.softmax_lse.dtype) *
+                                        (4 * std::abs(sink_logit) + 4))
+                             : 0;
+    if (lse == sink_logit || std::abs(lse - sink_logit) <= bound) return;
+    Finding finding = finding_at(seen, at);
+    finding.observed = lse;
+    finding.expected = sink_logit;
+    finding.bound = bound;
+    finding.message = row_name(at.batch, at.head, at.query) +
+                      ": softmax_lse is " + format_short(lse) +
+                      " of a row without allowed keys, which must be " +
+                      format_short(sink_logit);
+    sink.add(std::move(finding));
   }
 };
 

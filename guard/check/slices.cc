@@ -50,18 +50,25 @@ class SliceCheck final : public Check {
                    FindingSink& sink) {
     const RowChoice choice = choose_rows(*slice.problem, context_.coverage,
                                          context_.seed, kQuarterBudget);
+    const Numerics numerics = numerics_of_part(slice);
     std::vector<std::optional<Finding>> found(choice.rows.size());
     for_each_reference_row(
         seen, choice, [&](std::size_t n, const ReferenceRow& row) {
-          found[n] = judge_row(seen, slice, choice.rows[n], row);
+          found[n] = judge_row(seen, slice, numerics, choice.rows[n], row);
         });
     rows_ += static_cast<std::int64_t>(choice.rows.size());
     for (std::optional<Finding>& finding : found)
       if (finding) sink.add(std::move(*finding));
   }
 
+  // Another shape may be another path, with its own precision.
+  Numerics numerics_of_part(const Slice& slice) const {
+    return context_.engine ? numerics_of(*context_.engine, *slice.problem)
+                           : context_.numerics;
+  }
+
   std::optional<Finding> judge_row(const Observation& seen, const Slice& slice,
-                                   const RowIndex& at,
+                                   const Numerics& numerics, const RowIndex& at,
                                    const ReferenceRow& row) const {
     const std::int64_t channels = context_.problem.head_dim_v;
     const std::int64_t b = slice.whole_batch(at.batch);
@@ -74,7 +81,7 @@ class SliceCheck final : public Check {
     for (std::int64_t c = 0; c < channels; ++c) {
       const double difference = std::abs(part[static_cast<std::size_t>(c)] -
                                          whole[static_cast<std::size_t>(c)]);
-      const double bound = bound_for(*slice.problem, row, c);
+      const double bound = bound_for(*slice.problem, numerics, row, c);
       if (difference <= bound) continue;
       Finding finding{.kind = FindingKind::kValue,
                       .probe = slice.name,
@@ -96,8 +103,8 @@ class SliceCheck final : public Check {
   }
 
   // Both sides round.
-  double bound_for(const Problem& problem, const ReferenceRow& row,
-                   std::int64_t c) const {
+  double bound_for(const Problem& problem, const Numerics& numerics,
+                   const ReferenceRow& row, std::int64_t c) const {
     switch (context_.tolerance.kind) {
       case Tolerance::Kind::kExact:
         return 0;
@@ -106,7 +113,8 @@ class SliceCheck final : public Check {
       case Tolerance::Kind::kAuto:
         break;
     }
-    return 2 * reference_bound(problem, context_.numerics, row, c);
+    return reference_bound(problem, context_.numerics, row, c) +
+           reference_bound(problem, numerics, row, c);
   }
 
   CheckContext context_;

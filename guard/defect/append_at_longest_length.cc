@@ -33,7 +33,6 @@ const Defect kDefectAppendAtLongestLength = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

@@ -46,7 +46,6 @@ const Defect kDefectAppendClearsBlock = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

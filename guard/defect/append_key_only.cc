@@ -29,7 +29,6 @@ const Defect kDefectAppendKeyOnly = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

@@ -30,7 +30,6 @@ const Defect kDefectAppendOneSlotLate = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

@@ -28,7 +28,6 @@ const Defect kDefectAppendOverPreviousToken = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

@@ -35,7 +35,6 @@ const Defect kDefectAppendStaysInFullBlock = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

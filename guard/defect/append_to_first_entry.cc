@@ -33,7 +33,6 @@ const Defect kDefectAppendToFirstEntry = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

@@ -68,11 +68,6 @@ struct Defect {
   // What an engine with this defect says of its rounding.
   Numerics (*numerics)(const Problem&) = default_numerics;
 
-  // False: the outputs of rows with keys that diagnosis compares are right. It
-  // shows in softmax_lse, weights, a cache after an append, rows without keys,
-  // or only beyond the scores and contents of diagnosis' calls.
-  bool diagnosable = true;
-
   bool legal() const { return cls == DefectClass::kNumericsNotBug; }
 };
 

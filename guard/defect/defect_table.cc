@@ -178,6 +178,7 @@ std::span<const Defect* const> all_defects() {
       &kDefectSinkScaledLikeScores,
       &kDefectSinkNotRescaled,
       &kDefectSoftmaxOneAsPlain,
+      &kDefectLseFiniteForEmptyRow,
       &kDefectLseInBaseTwo,
       &kDefectLseWithoutMax,
       &kDefectLseWithoutScale,

@@ -108,6 +108,7 @@ extern const Defect kDefectSinkPublishedByEmptyPart;
 extern const Defect kDefectSinkScaledLikeScores;
 extern const Defect kDefectSinkNotRescaled;
 extern const Defect kDefectSoftmaxOneAsPlain;
+extern const Defect kDefectLseFiniteForEmptyRow;
 extern const Defect kDefectLseInBaseTwo;
 extern const Defect kDefectLseWithoutMax;
 extern const Defect kDefectLseWithoutScale;

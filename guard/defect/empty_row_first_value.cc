@@ -19,7 +19,6 @@ const Defect kDefectEmptyRowFirstValue = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

@@ -30,7 +30,6 @@ const Defect kDefectEmptyRowMean = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

@@ -27,7 +27,6 @@ const Defect kDefectEmptyRowNan = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

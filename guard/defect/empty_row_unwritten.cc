@@ -21,7 +21,6 @@ const Defect kDefectEmptyRowUnwritten = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

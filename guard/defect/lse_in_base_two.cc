@@ -20,7 +20,6 @@ const Defect kDefectLseInBaseTwo = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

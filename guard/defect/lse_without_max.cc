@@ -25,7 +25,6 @@ const Defect kDefectLseWithoutMax = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

@@ -31,7 +31,6 @@ const Defect kDefectLseWithoutScale = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

@@ -22,7 +22,6 @@ const Defect kDefectLseWithoutSink = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

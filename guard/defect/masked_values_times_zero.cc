@@ -46,7 +46,6 @@ const Defect kDefectMaskedValuesTimesZero = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

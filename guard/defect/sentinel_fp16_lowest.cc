@@ -23,7 +23,6 @@ const Defect kDefectSentinelFp16Lowest = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

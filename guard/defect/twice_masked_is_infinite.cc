@@ -53,7 +53,6 @@ const Defect kDefectTwiceMaskedIsInfinite = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

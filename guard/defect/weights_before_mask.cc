@@ -59,7 +59,6 @@ const Defect kDefectWeightsBeforeMask = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

@@ -22,7 +22,6 @@ const Defect kDefectWeightsNotNormalised = {
           };
           return variant;
         },
-    .diagnosable = false,
 };
 
 }  // namespace attnguard

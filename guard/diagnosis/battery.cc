@@ -1,10 +1,13 @@
 #include "guard/diagnosis/battery.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "guard/probe/address_code.h"
+#include "guard/probe/appendable.h"
 #include "guard/probe/census.h"
 #include "guard/probe/ladder.h"
 #include "guard/probe/needle.h"
@@ -13,6 +16,7 @@
 #include "guard/probe/random.h"
 #include "guard/probe/shift.h"
 #include "guard/probe/step.h"
+#include "guard/probe/target_rows.h"
 
 namespace attnguard {
 namespace {
@@ -20,6 +24,11 @@ namespace {
 // Queries and keys of the large random call, as far as the engine's scores
 // hold them: scores grow by its square.
 constexpr double kLargeAmplitude = 3;
+
+// A NaN that no computation gives.
+constexpr std::uint64_t kUnwrittenBits = 0x7ff8000061746e67;
+
+bool every_row(std::int64_t, std::int64_t) { return true; }
 
 std::vector<JudgedRow> rows_to_judge(const Problem& problem) {
   std::vector<JudgedRow> rows;
@@ -37,8 +46,18 @@ std::vector<JudgedRow> rows_to_judge(const Problem& problem) {
 
 }  // namespace
 
+SideFeatures SideFeatures::of(const Engine& engine) {
+  return {.lse = engine.capabilities.has(Feature::kLse),
+          .weights = engine.capabilities.has(Feature::kWeights),
+          .append = static_cast<bool>(engine.append)};
+}
+
+bool is_unwritten(double x) {
+  return std::bit_cast<std::uint64_t>(x) == kUnwrittenBits;
+}
+
 Battery::Battery(const Problem& problem, const Numerics& numerics,
-                 std::uint64_t seed)
+                 std::uint64_t seed, const SideFeatures& features)
     : problem_(std::make_unique<const Problem>(problem)),
       plan_(problem.head_dim_v),
       rows_(rows_to_judge(problem)) {
@@ -78,10 +97,18 @@ Battery::Battery(const Problem& problem, const Numerics& numerics,
     if (const auto shifted =
             ShiftedScores::make(own, numerics, shift, base, why_not))
       request(shifted, values);
-  request(std::make_shared<RandomScores>(own, base), values,
-          {.unused = UnusedFill::kLarge});
-  request(std::make_shared<RandomScores>(own, base), values,
-          {.unused = UnusedFill::kNan});
+  // Tokens that no row sees count as unused too.
+  const auto seen = std::make_shared<TargetRows>(own, every_row);
+  const auto fill_unused = [&](const char* label, UnusedFill fill,
+                               double amplitude) {
+    const Perturbation how{label, base, mix_bits(base), amplitude, amplitude};
+    request(perturbed_scores(seen, how), perturbed_values(seen, how),
+            {.unused = fill});
+  };
+  fill_unused("unused-large", UnusedFill::kLarge,
+              std::min(numerics.largest_input(own.dtype) / 16, 4096.0));
+  fill_unused("unused-nan", UnusedFill::kNan,
+              std::numeric_limits<double>::quiet_NaN());
   const auto cuts = std::make_shared<CutAssignment>(own, 0, base);
   if (cuts->perturbs_anything()) {
     const auto perturb = [&](const std::string& label, double amplitude,
@@ -93,7 +120,20 @@ Battery::Battery(const Problem& problem, const Numerics& numerics,
     perturb("perturb", 1, 0x64696131);
     if (extreme > 1) perturb("perturb-extreme", extreme, 0x64696132);
   }
+  request_side_outputs(features, base);
   plan_.request_in_every_call(std::make_shared<Ones>());
+}
+
+void Battery::request_side_outputs(const SideFeatures& features,
+                                   std::uint64_t base) {
+  const auto scores = std::make_shared<RandomScores>(*problem_, base);
+  const auto values = std::make_shared<RandomValues>(*problem_, base);
+  if (features.lse) request(scores, values, {.ask_lse = true});
+  if (features.weights) request(scores, values, {.ask_weights = true});
+  if (!features.append) return;
+  const std::int64_t most = most_tokens_to_append(*problem_);
+  if (most >= 1) request(scores, values, {.append = 1});
+  if (most > 1) request(scores, values, {.append = most});
 }
 
 void Battery::request(const ScorePatternPtr& scores,
@@ -101,15 +141,89 @@ void Battery::request(const ScorePatternPtr& scores,
   plan_.request(scores, values, mode);
 }
 
-std::vector<double> Battery::read_rows(const ConstTensorView& output) const {
-  const std::int64_t channels = problem_->head_dim_v;
-  std::vector<double> rows(rows_.size() * static_cast<std::size_t>(channels));
-  double* to = rows.data();
-  for (const JudgedRow& row : rows_) {
-    output.load_row(row.batch, row.head, row.query, 0, channels, to);
-    to += channels;
+namespace {
+
+// Appends numbers of a view; what holds the poison was never written.
+void append_row(const ConstTensorView& view, const JudgedRow& row,
+                std::vector<double>& to) {
+  const std::int64_t channels = view.shape[3];
+  const std::size_t first = to.size();
+  to.resize(first + static_cast<std::size_t>(channels));
+  view.load_row(row.batch, row.head, row.query, 0, channels, &to[first]);
+  for (std::int64_t c = 0; c < channels; ++c)
+    if (is_poison(view.dtype, view.at(row.batch, row.head, row.query, c)))
+      to[first + static_cast<std::size_t>(c)] =
+          std::bit_cast<double>(kUnwrittenBits);
+}
+
+// Calls visit(batch, head, position) for every place of the tensor, those
+// that belong to nobody too.
+template <typename Visit>
+void for_each_place(const Problem& problem, TensorRole role, Visit visit) {
+  const std::vector<std::int64_t> slots = place_tensor(problem, role).slots;
+  for (std::size_t b = 0; b < slots.size(); ++b)
+    for (std::int64_t g = 0; g < problem.num_kv_heads; ++g)
+      for (std::int64_t s = 0; s < slots[b]; ++s)
+        visit(JudgedRow{static_cast<std::int64_t>(b), g, s});
+}
+
+std::vector<TensorRole> cache_tensors(const Problem& problem) {
+  if (problem.value_in_key) return {TensorRole::kKey};
+  return {TensorRole::kKey, TensorRole::kValue};
+}
+
+}  // namespace
+
+std::vector<CallPart> Battery::parts(int call) const {
+  using Kind = CallPart::Kind;
+  const CallMode& mode = plan_.calls()[static_cast<std::size_t>(call)].mode;
+  std::vector<CallPart> parts;
+  std::size_t begin = 0;
+  const auto add = [&](Kind kind, std::size_t rows, std::int64_t width) {
+    const auto count = static_cast<std::size_t>(width);
+    parts.push_back({kind, begin, count, begin + rows * count});
+    begin = parts.back().end;
+  };
+  add(Kind::kOutput, rows_.size(), problem_->head_dim_v);
+  if (mode.ask_lse) add(Kind::kLse, rows_.size(), 1);
+  if (mode.ask_weights)
+    add(Kind::kWeights, rows_.size(), problem_->max_len_kv());
+  if (mode.append == 0) return parts;
+  std::int64_t places = 0;
+  for (const TensorRole role : cache_tensors(*problem_))
+    for_each_place(*problem_, role, [&](const JudgedRow&) {
+      places += problem_->shape(role)[3];
+    });
+  add(Kind::kCache, 1, places);
+  return parts;
+}
+
+std::vector<double> Battery::read(int call, const CallViews& views) const {
+  std::vector<double> numbers;
+  for (const CallPart& part : parts(call)) {
+    switch (part.kind) {
+      case CallPart::Kind::kOutput:
+        for (const JudgedRow& row : rows_)
+          append_row(views.output, row, numbers);
+        break;
+      case CallPart::Kind::kLse:
+        for (const JudgedRow& row : rows_)
+          append_row(views.softmax_lse, row, numbers);
+        break;
+      case CallPart::Kind::kWeights:
+        for (const JudgedRow& row : rows_)
+          append_row(views.weights, row, numbers);
+        break;
+      case CallPart::Kind::kCache:
+        for (const TensorRole role : cache_tensors(*problem_))
+          for_each_place(*problem_, role, [&](const JudgedRow& place) {
+            append_row(role == TensorRole::kKey ? views.key : views.value,
+                       place, numbers);
+          });
+        break;
+    }
   }
-  return rows;
+  return numbers;
 }
 
 std::optional<std::vector<std::vector<double>>> record_outputs(
@@ -120,7 +234,8 @@ std::optional<std::vector<std::vector<double>>> record_outputs(
   for (int call = 0; call < battery.size(); ++call) {
     Observation seen;
     if (!executor.run(battery.plan(), call, seen).ok()) return std::nullopt;
-    outputs.push_back(battery.read_rows(seen.output));
+    outputs.push_back(battery.read(call, {seen.output, seen.softmax_lse,
+                                          seen.weights, seen.key, seen.value}));
   }
   return outputs;
 }
@@ -129,16 +244,23 @@ Replay::Replay(const Battery& battery)
     : battery_(battery), executor_(engine_, battery.problem()) {
   engine_.name = "replay";
   engine_.run = [this](const AttentionCall& call) {
-    (*use_)(call);
+    replayed_.call = call;
+    (*use_)(replayed_);
+    return ok_status();
+  };
+  // Nothing is appended yet: that is a part of what is replayed.
+  engine_.append = [this](const CacheAppend& append) {
+    replayed_.append = append;
     return ok_status();
   };
   allocated_ = executor_.allocate().ok();
 }
 
 bool Replay::with_call(
-    int index, const std::function<void(const AttentionCall& call)>& use) {
+    int index, const std::function<void(const ReplayedCall& call)>& use) {
   if (!allocated_) return false;
   use_ = &use;
+  replayed_ = {.index = index, .call = {}, .append = {}};
   Observation seen;
   return executor_.run(battery_.plan(), index, seen).ok();
 }

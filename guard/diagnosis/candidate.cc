@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <cstring>
+#include <optional>
+#include <utility>
 
 #include "guard/base/rng.h"
 #include "guard/defect/edit.h"
@@ -14,17 +16,48 @@ constexpr double kLambda = 5;  // As in reference_bound.
 constexpr int kPatterns = 4;
 constexpr double kSafety = 4;
 
-// Fills every row of the output with a NaN, so that a row that a candidate
-// does not write is not the one before's.
-void fill_with_nan(const AttentionCall& call) {
-  const Problem& problem = *call.problem;
-  const std::vector<double> row(static_cast<std::size_t>(problem.head_dim_v),
-                                std::numeric_limits<double>::quiet_NaN());
+// Fills every row with the poison, so that a row that a candidate does not
+// write is not the one before's.
+void poison_rows(const Problem& problem, const TensorView& view) {
+  if (view.data == nullptr) return;
   for (std::int64_t b = 0; b < problem.batch; ++b)
     for (std::int64_t h = 0; h < problem.num_heads; ++h)
       for (std::int64_t i = 0; i < problem.len_q(b); ++i)
-        call.output.store_row(b, h, i, 0, problem.head_dim_v, row.data());
+        for (std::int64_t c = 0; c < view.shape[3]; ++c)
+          fill_poison(view.dtype, view.at(b, h, i, c), 1);
 }
+
+void poison_results(const AttentionCall& call) {
+  for (const TensorView& view : {call.output, call.softmax_lse, call.weights})
+    poison_rows(*call.problem, view);
+}
+
+// A copy of the cache, put back at the end.
+class KeptCache {
+ public:
+  explicit KeptCache(const CacheAppend& append) {
+    const Problem& problem = *append.problem;
+    keep(append.key, problem.extent(TensorRole::kKey));
+    if (!problem.value_in_key)
+      keep(append.value, problem.extent(TensorRole::kValue));
+  }
+  ~KeptCache() {
+    for (const auto& [place, bytes] : kept_)
+      std::memcpy(place, bytes.data(), bytes.size());
+  }
+  KeptCache(const KeptCache&) = delete;
+  KeptCache& operator=(const KeptCache&) = delete;
+
+ private:
+  void keep(const TensorView& view, std::int64_t extent) {
+    const std::size_t size =
+        static_cast<std::size_t>(extent) * dtype_size(view.dtype);
+    kept_.emplace_back(view.data,
+                       std::vector<std::byte>(view.data, view.data + size));
+  }
+
+  std::vector<std::pair<std::byte*, std::vector<std::byte>>> kept_;
+};
 
 // Whether a score is off upwards in a pattern. The first two tell neighbours
 // apart whatever the seed, the others are random.
@@ -40,8 +73,9 @@ bool is_up(int pattern, const VariantRow& row, std::int64_t key) {
 }
 
 // |a - b|; 0 for two NaN or the same infinity, infinite where only one is
-// finite.
+// finite or was written.
 double distance(double a, double b) {
+  if (is_unwritten(a) != is_unwritten(b)) return HUGE_VAL;
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   const double difference = std::abs(a - b);
   return std::isnan(difference) ? HUGE_VAL : difference;
@@ -119,14 +153,16 @@ struct CallJudge::Noise {
 
 thread_local double CallJudge::Noise::row_error = 0;
 
-CallJudge::CallJudge(const Battery& battery, const AttentionCall& call,
+CallJudge::CallJudge(const Battery& battery, const ReplayedCall& replayed,
                      const Numerics& numerics,
                      const std::vector<Convention>& conventions)
     : battery_(battery),
-      call_(call),
+      replayed_(replayed),
+      parts_(battery.parts(replayed.index)),
       numerics_(numerics),
       conventions_(conventions) {
   const Problem& problem = battery.problem();
+  const AttentionCall& call = replayed.call;
   channel_keys_.resize(static_cast<std::size_t>(problem.head_dim_qk));
   std::vector<double> key(channel_keys_.size());
   std::vector<double> value(static_cast<std::size_t>(problem.head_dim_v));
@@ -170,79 +206,124 @@ CallJudge::CallJudge(const Battery& battery, const AttentionCall& call,
 
 std::vector<double> CallJudge::run(const Candidate& candidate,
                                    const Noise* noise) const {
-  fill_with_nan(call_);
-  AttentionCall call = call_;
+  AttentionCall call = replayed_.call;
+  poison_results(call);
   // A reading that says nothing about this problem is the correct one.
   if (const Convention* found =
           find_convention(conventions_, candidate.convention))
     call.problem = &found->problem;
-  const Status status =
-      run_variant(noise != nullptr ? noise->applied_to(candidate.variant)
-                                   : candidate.variant,
-                  call);
-  if (!status.ok()) fill_with_nan(call_);
-  return battery_.read_rows(call_.output);
+  const AttentionVariant variant = noise != nullptr
+                                       ? noise->applied_to(candidate.variant)
+                                       : candidate.variant;
+  std::optional<KeptCache> kept;
+  if (replayed_.append) kept.emplace(*replayed_.append);
+  if (!run_on_cache(variant, call).ok()) poison_results(replayed_.call);
+  return battery_.read(replayed_.index, {call.output, call.softmax_lse,
+                                         call.weights, call.key, call.value});
 }
 
-std::vector<double> CallJudge::rows_of(const Candidate& candidate) const {
+Status CallJudge::run_on_cache(const AttentionVariant& variant,
+                               const AttentionCall& call) const {
+  if (replayed_.append) {
+    const Status status = variant.append ? variant.append(*replayed_.append)
+                                         : append_tokens(*replayed_.append);
+    if (!status.ok()) return status;
+  }
+  return run_variant(variant, call);
+}
+
+std::vector<double> CallJudge::numbers_of(const Candidate& candidate) const {
   return run(candidate, nullptr);
 }
 
+// For every row of every part, one after the other.
 std::vector<double> CallJudge::moved_by_noise(
-    const Candidate& candidate, const std::vector<double>& rows) const {
+    const Candidate& candidate, const std::vector<double>& numbers) const {
   const Problem& problem = battery_.problem();
-  const auto channels = static_cast<std::size_t>(problem.head_dim_v);
   const double scale = candidate.variant.scale
                            ? candidate.variant.scale(problem)
                            : problem.scale();
-  std::vector<double> moved(battery_.rows().size(), 0.0);
+  std::vector<double> moved;
   for (int pattern = 0; pattern < kPatterns; ++pattern) {
     const Noise noise{*this, pattern, scale};
     const std::vector<double> noisy = run(candidate, &noise);
-    for (std::size_t n = 0; n < rows.size(); ++n) {
-      double& row = moved[n / channels];
-      row = std::max(row, distance(rows[n], noisy[n]));
-    }
+    std::size_t row = 0;
+    for (const CallPart& part : parts_)
+      for (std::size_t n = part.begin; n < part.end; n += part.width, ++row) {
+        if (row == moved.size()) moved.push_back(0);
+        for (std::size_t k = n; k < n + part.width; ++k)
+          moved[row] = std::max(moved[row], distance(numbers[k], noisy[k]));
+      }
   }
   return moved;
 }
 
-double CallJudge::tight_bound(double output) const {
-  const Dtype out = battery_.problem().output_dtype();
-  const double own = 2 * unit_roundoff(out) * std::abs(output);
-  return (sum_error_ + numerics_.value_error) * largest_value_ +
+// What errors of weights are multiplied with.
+double CallJudge::largest_of(const CallPart& part) const {
+  switch (part.kind) {
+    case CallPart::Kind::kOutput:
+      return largest_value_;
+    case CallPart::Kind::kLse:
+    case CallPart::Kind::kWeights:
+      return 1;
+    case CallPart::Kind::kCache:
+      break;
+  }
+  return 0;
+}
+
+double CallJudge::tight_bound(const CallPart& part, double number) const {
+  if (part.kind == CallPart::Kind::kCache) return 0;
+  const Problem& problem = battery_.problem();
+  const bool is_output = part.kind == CallPart::Kind::kOutput;
+  const Dtype out = is_output                       ? problem.output_dtype()
+                    : problem.dtype == Dtype::kFp64 ? Dtype::kFp64
+                                                    : Dtype::kFp32;
+  const double own = 2 * unit_roundoff(out) * std::abs(number);
+  return (sum_error_ + (is_output ? numerics_.value_error : 0)) *
+             largest_of(part) +
          (std::isfinite(own) ? own : 0);
 }
 
 Likeness CallJudge::compare(const Candidate& candidate,
                             const std::vector<double>& wanted) const {
-  const std::vector<double> rows = run(candidate, nullptr);
+  const std::vector<double> numbers = run(candidate, nullptr);
   Likeness likeness;
   bool tight = true, hopeless = false;
-  // What wrong scores can move, generously: beyond that there is no need to
-  // measure it. Where weights sum to more than 1, outputs are larger.
-  double largest = largest_value_;
-  for (double o : rows)
-    if (std::isfinite(o)) largest = std::max(largest, std::abs(o));
-  const double most_moved =
-      kSafety * std::expm1(2 * largest_score_error_) * 2 * largest;
-  for (std::size_t n = 0; n < rows.size(); ++n) {
-    const double difference = distance(wanted[n], rows[n]);
-    likeness.difference = std::max(likeness.difference, difference);
-    const double bound = tight_bound(rows[n]);
-    tight &= difference <= bound;
-    hopeless |= std::isinf(difference) || difference > bound + most_moved;
+  for (const CallPart& part : parts_) {
+    // What wrong scores can move, generously: beyond that there is no need to
+    // measure it. Where weights sum to more than 1, outputs are larger.
+    double largest = largest_of(part);
+    for (std::size_t n = part.begin; n < part.end; ++n)
+      if (std::isfinite(numbers[n]))
+        largest = std::max(largest, std::abs(numbers[n]));
+    const bool is_cache = part.kind == CallPart::Kind::kCache;
+    const double most_moved =
+        is_cache ? 0
+                 : kSafety * std::expm1(2 * largest_score_error_) * 2 * largest;
+    double furthest = 0;
+    for (std::size_t n = part.begin; n < part.end; ++n) {
+      const double difference = distance(wanted[n], numbers[n]);
+      furthest = std::max(furthest, difference);
+      const double bound = tight_bound(part, numbers[n]);
+      tight &= difference <= bound;
+      hopeless |= std::isinf(difference) || difference > bound + most_moved;
+    }
+    likeness.difference = std::max(likeness.difference, furthest);
+    const double unit = is_cache ? largest_value_ : largest_of(part);
+    if (unit > 0)
+      likeness.relative = std::max(likeness.relative, furthest / unit);
   }
-  if (largest_value_ > 0)
-    likeness.relative = likeness.difference / largest_value_;
   likeness.same = tight;
   if (tight || hopeless) return likeness;
-  const std::vector<double> moved = moved_by_noise(candidate, rows);
-  const auto channels = static_cast<std::size_t>(battery_.problem().head_dim_v);
+  const std::vector<double> moved = moved_by_noise(candidate, numbers);
   likeness.same = true;
-  for (std::size_t n = 0; n < rows.size(); ++n)
-    likeness.same &= distance(wanted[n], rows[n]) <=
-                     tight_bound(rows[n]) + kSafety * moved[n / channels];
+  std::size_t row = 0;
+  for (const CallPart& part : parts_)
+    for (std::size_t n = part.begin; n < part.end; n += part.width, ++row)
+      for (std::size_t k = n; k < n + part.width; ++k)
+        likeness.same &= distance(wanted[k], numbers[k]) <=
+                         tight_bound(part, numbers[k]) + kSafety * moved[row];
   return likeness;
 }
 

@@ -35,34 +35,37 @@ struct Likeness {
   double relative = 0;    // The same over the largest |value| of the call.
 };
 
-// Compares candidates with an output, on one call of a battery. Two elements
-// are the same when they differ by at most
+// Compares candidates with what a call gave. Two elements are the same when
+// they differ by at most
 //
 //     (u_P + 5 sqrt(n) u_A + value_error) * max |v| + 2 u_out |o|
 //   + 4 * m                                     m: what rounding moves
 //
 // with the unit roundoffs and storage errors that the engine declares (see
-// reference_bound), n keys, max |v| over the call. m is measured, since what a
-// defect makes of its scores has no formula: the candidate runs again, four
-// times, with every score off by its largest rounding error
+// reference_bound), n keys, max |v| over the call. For weights and softmax_lse
+// 1 stands for max |v|; places of a cache are the same bit for bit. m is
+// measured, since what a defect makes of its scores has no formula: the
+// candidate runs again, four times, with every score off by its largest
+// rounding error
 //
 //     scale * (5 sqrt(head_dim_qk) u_A + key_error) * sum_k |q_k| max_j |k_jk|
 //   + u_A (4 |s| + 4) + u_S |s| + u_P + 5 sqrt(n) u_A
 //
 // up or down, in four patterns; m is the largest change of the row. NaN equals
-// NaN in the same place and no number; an infinity equals itself.
+// NaN in the same place and no number; an infinity equals itself; what was not
+// written equals nothing else.
 class CallJudge {
  public:
   // All must outlive the judge. `numerics`: of the engine; `conventions`: the
   // readings of the battery's problem.
-  CallJudge(const Battery& battery, const AttentionCall& call,
+  CallJudge(const Battery& battery, const ReplayedCall& replayed,
             const Numerics& numerics,
             const std::vector<Convention>& conventions);
 
-  // The candidate's rows: Battery::read_rows of its output.
-  std::vector<double> rows_of(const Candidate& candidate) const;
+  // What the candidate gives: Battery::read.
+  std::vector<double> numbers_of(const Candidate& candidate) const;
 
-  // `wanted`: rows to be reproduced.
+  // `wanted`: numbers to be reproduced.
   Likeness compare(const Candidate& candidate,
                    const std::vector<double>& wanted) const;
 
@@ -70,12 +73,16 @@ class CallJudge {
   struct Noise;
 
   std::vector<double> run(const Candidate& candidate, const Noise* noise) const;
+  Status run_on_cache(const AttentionVariant& variant,
+                      const AttentionCall& call) const;
   std::vector<double> moved_by_noise(const Candidate& candidate,
-                                     const std::vector<double>& rows) const;
-  double tight_bound(double output) const;
+                                     const std::vector<double>& numbers) const;
+  double largest_of(const CallPart& part) const;
+  double tight_bound(const CallPart& part, double number) const;
 
   const Battery& battery_;
-  const AttentionCall& call_;
+  const ReplayedCall& replayed_;
+  std::vector<CallPart> parts_;
   const Numerics& numerics_;
   const std::vector<Convention>& conventions_;
   double largest_value_ = 0;

@@ -91,9 +91,10 @@ std::string amount(double difference) {
 // One problem: the battery's calls, and what the engine returned.
 class Trial {
  public:
-  Trial(const Problem& problem, const Numerics& numerics, std::uint64_t seed)
+  Trial(const Problem& problem, const Numerics& numerics, std::uint64_t seed,
+        const SideFeatures& features)
       : numerics_(numerics),
-        battery_(problem, numerics, seed),
+        battery_(problem, numerics, seed, features),
         conventions_(alternative_conventions(problem)),
         replay_(battery_) {}
   Trial(const Trial&) = delete;
@@ -161,7 +162,7 @@ class Trial {
           if (!one.alive) continue;
           if (first == nullptr) {
             first = &one;
-            rows = judge.rows_of(*one.candidate);
+            rows = judge.numbers_of(*one.candidate);
           } else if (!judge.compare(*one.candidate, rows).same) {
             found = {first, &one};
             return;
@@ -183,7 +184,7 @@ class Trial {
 
   template <typename Use>
   bool judge(int call, Use use) {
-    return replay_.with_call(call, [&](const AttentionCall& inputs) {
+    return replay_.with_call(call, [&](const ReplayedCall& inputs) {
       use(CallJudge(battery_, inputs, numerics_, conventions_));
     });
   }
@@ -224,25 +225,23 @@ class Trial {
 class Matcher {
  public:
   Matcher(const Engine& engine, std::uint64_t seed)
-      : engine_(engine), seed_(seed), start_(Clock::now()) {}
+      : engine_(engine),
+        features_(SideFeatures::of(engine)),
+        seed_(seed),
+        start_(Clock::now()) {}
 
   std::optional<Diagnosis> run(const Problem& smallest,
                                const Problem& original) {
     const Trial* trial = record(smallest);
     if (trial == nullptr) return std::nullopt;
+    if (trial->telling() == 0) return run_again(smallest, original);
     candidates_ = all_candidates(smallest);
     candidates_.push_back(reference_candidate());
     start_standings();
     trials_.back()->knock_out(standings_);
     take_in(*trial);
     prefer_the_closest();
-    // Nothing to explain here: perhaps there is on the larger problem.
-    if (is_alive(&candidates_.back())) {
-      trials_.clear();
-      diagnosis_ = {};
-      if (smallest == original) return std::nullopt;
-      return run(original, original);
-    }
+    if (is_alive(&candidates_.back())) return run_again(smallest, original);
     // What explains the smallest case must explain the whole one: there may be
     // more wrong than shows in the smallest.
     if (any_alive(standings_) && !(original == smallest) &&
@@ -261,6 +260,15 @@ class Matcher {
   }
 
  private:
+  // Nothing to explain on the smaller problem: perhaps there is on the other.
+  std::optional<Diagnosis> run_again(const Problem& smallest,
+                                     const Problem& original) {
+    trials_.clear();
+    diagnosis_ = {};
+    if (smallest == original) return std::nullopt;
+    return run(original, original);
+  }
+
   void start_standings() {
     standings_.clear();
     for (const Candidate& candidate : candidates_)
@@ -280,8 +288,8 @@ class Matcher {
   // it fails.
   const Trial* record(const Problem& problem) {
     if (work_of(problem) > kMostWork || out_of_time()) return nullptr;
-    auto trial =
-        std::make_unique<Trial>(problem, numerics_of(engine_, problem), seed_);
+    auto trial = std::make_unique<Trial>(problem, numerics_of(engine_, problem),
+                                         seed_, features_);
     if (!trial->record(engine_)) return nullptr;
     trials_.push_back(std::move(trial));
     return trials_.back().get();
@@ -317,7 +325,7 @@ class Matcher {
       Trial trial(
           problem,
           runs_here ? numerics_of(engine_, problem) : default_numerics(problem),
-          seed_);
+          seed_, features_);
       const auto [one, other] = trial.first_split(standings_);
       if (one == nullptr) continue;
       if (!runs_here) {
@@ -454,6 +462,7 @@ class Matcher {
   }
 
   const Engine& engine_;
+  SideFeatures features_;
   std::uint64_t seed_;
   Clock::time_point start_;
   std::vector<std::unique_ptr<Trial>> trials_;  // The failing problems.

@@ -65,7 +65,7 @@ DefectTrial try_defect(const Defect& defect, const Verify& verify,
           found_by.insert(id);
     const int rank = result.diagnosis ? rank_of(defect, *result.diagnosis) : 0;
     take_rank(rank, trial);
-    if (rank == 0 && defect.diagnosable)
+    if (rank == 0)
       add_note(trial.note, "not named on '" + std::string(line) + "'");
     if (!result.diagnosis) continue;
     for (const std::string& id : result.diagnosis->equally_good)

@@ -135,7 +135,7 @@ Engine with_noise(Engine engine) {
 TEST(Diagnosis, NamesDefectsThatRoundInTheirOwnWay) {
   int named = 0, tried = 0;
   for (const Defect* defect : all_defects()) {
-    if (defect->legal() || !defect->diagnosable) continue;
+    if (defect->legal()) continue;
     ++tried;
     const Problem problem = problem_of(std::string(defect->shows_on[0]));
     if (problem.max_len_kv() > 512) continue;  // Takes long.
