@@ -94,8 +94,8 @@ class CensusProbe final : public VisibilityProbe {
     const double count = static_cast<double>(keys) + sink_keys(row);
     if (context_.tolerance.kind == Tolerance::Kind::kNumber)
       return {context_.tolerance.number * count, 0};
-    CensusError error =
-        census_error(context_.numerics, context_.problem.output_dtype(), keys);
+    CensusError error = census_error(
+        context_.numerics, context_.problem.output_dtype(), keys, count);
     error.fixed *= 2;
     error.per_key *= 2;
     // Scores that are equal up to rounding, and a sink's rounded share.

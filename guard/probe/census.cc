@@ -12,6 +12,21 @@ constexpr std::uint64_t kKeySeed = 0x63656e6b;
 constexpr std::uint64_t kCodeSeed = 0x63656e63;
 constexpr std::int64_t kBase = 128;  // Digits are exact in every dtype.
 
+// Twice the roundoff at the smallest normal number.
+double smallest_subnormal(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kFp64:
+      return 0x1p-1074;
+    case Dtype::kFp32:
+      return 0x1p-149;
+    case Dtype::kFp16:
+      return 0x1p-24;
+    case Dtype::kBf16:
+      return 0x1p-133;
+  }
+  return 0;
+}
+
 }  // namespace
 
 CensusScores::CensusScores(const Problem& problem, const Numerics& numerics,
@@ -234,7 +249,7 @@ CensusCode::Explanation CensusCode::explain(std::int64_t batch,
 }
 
 CensusError census_error(const Numerics& numerics, Dtype output_dtype,
-                         std::int64_t count) {
+                         std::int64_t count, double total) {
   CensusError error;
   error.per_key = unit_roundoff(numerics.probability) +
                   unit_roundoff(output_dtype) + numerics.value_error;
@@ -246,6 +261,10 @@ CensusError census_error(const Numerics& numerics, Dtype output_dtype,
   error.fixed = 4 * unit_roundoff(Dtype::kFp32);
   if (unit <= 0x1p-24)
     error.fixed += static_cast<double>(count) * partial * unit;
+  // Beside a large sink weights and outputs may be below the normal numbers.
+  error.fixed += total * (smallest_subnormal(output_dtype) +
+                          static_cast<double>(count) *
+                              smallest_subnormal(numerics.probability));
   return error;
 }
 

@@ -118,8 +118,9 @@ struct CensusError {
   double at(double sum) const { return fixed + per_key * std::abs(sum); }
 };
 
+// `total`: `count` and what a sink counts for, in keys.
 CensusError census_error(const Numerics& numerics, Dtype output_dtype,
-                         std::int64_t count);
+                         std::int64_t count, double total);
 
 }  // namespace attnguard
 

@@ -33,8 +33,13 @@ std::shared_ptr<const NeedleScores> NeedleScores::make(const Problem& problem,
   // A quantised key's code keeps its shape and gets a common factor within
   // 2^-11 (the scale's own rounding); twice the gap covers that.
   if (numerics.key_error > 0) gap *= 2;
-  needle->query_amplitude_ =
-      std::exp2(std::ceil(std::log2(gap / (2 * problem.scale()))));
+  double amplitude = gap / (2 * problem.scale());
+  // The key that is found must also dwarf the sink, with all its channels.
+  if (!problem.sinks.empty())
+    amplitude = std::max(amplitude,
+                         gap / (problem.scale() *
+                                static_cast<double>(problem.score_channels())));
+  needle->query_amplitude_ = std::exp2(std::ceil(std::log2(amplitude)));
   const double largest_score = needle->query_amplitude_ * problem.scale() *
                                static_cast<double>(problem.score_channels());
   const double rounding = 4 * unit_roundoff(numerics.score) * largest_score;
@@ -52,8 +57,13 @@ void NeedleScores::key_row(std::int64_t batch, std::int64_t kv_head,
   std::uint64_t slot = derive_seed(seed_, static_cast<std::uint64_t>(batch));
   slot = derive_seed(slot, static_cast<std::uint64_t>(kv_head));
   // The position's bits, flipped by a mask of the slot: distinct within the
-  // slot, and another slot's key is no match.
-  const std::uint64_t bits = static_cast<std::uint64_t>(kv_index) ^ slot;
+  // slot, and another slot's key is no match. Where entries share keys a row
+  // sees those of two slots, which must be distinct as well.
+  const std::uint64_t flips =
+      problem_.shared_prefix > 0
+          ? derive_seed(seed_, static_cast<std::uint64_t>(kv_head))
+          : slot;
+  const std::uint64_t bits = static_cast<std::uint64_t>(kv_index) ^ flips;
   for (std::int64_t c = 0; c < position_bits_; ++c)
     to[c] = (bits >> c & 1) != 0 ? 1.0 : -1.0;
   std::uint64_t hash = 0;

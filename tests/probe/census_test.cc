@@ -95,11 +95,11 @@ TEST_F(CensusTest, NoAlignedTileSumsToZeroInAllColumns) {
 
 TEST(CensusError, LeavesAKeyVisibleInBf16At16384Keys) {
   const Numerics numerics;
-  EXPECT_LT(census_error(numerics, Dtype::kBf16, 16384).at(3), 0.05);
+  EXPECT_LT(census_error(numerics, Dtype::kBf16, 16384, 16384).at(3), 0.05);
   Numerics narrow;
   narrow.probability = Dtype::kBf16;
-  EXPECT_LT(census_error(narrow, Dtype::kBf16, 16384).at(6), 0.1);
-  EXPECT_GT(census_error(narrow, Dtype::kBf16, 16384).at(100), 0.4);
+  EXPECT_LT(census_error(narrow, Dtype::kBf16, 16384, 16384).at(6), 0.1);
+  EXPECT_GT(census_error(narrow, Dtype::kBf16, 16384, 16384).at(100), 0.4);
 }
 
 }  // namespace
