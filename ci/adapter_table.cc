@@ -7,6 +7,9 @@
 #if ATTNGUARD_WITH_GGML
 #include "adapters/llama_cpp/ggml.h"
 #endif
+#if ATTNGUARD_WITH_ONNXRUNTIME
+#include "adapters/onnxruntime/onnxruntime.h"
+#endif
 #include "guard/base/text.h"
 
 namespace attnguard {
@@ -17,6 +20,9 @@ std::span<const Adapter* const> all_adapters() {
     &kDefectAdapter,
 #if ATTNGUARD_WITH_GGML
     &kGgmlAdapter,
+#endif
+#if ATTNGUARD_WITH_ONNXRUNTIME
+    &kOnnxRuntimeAdapter,
 #endif
   };
   return kAdapters;

@@ -8,12 +8,16 @@
 # ${XDG_CACHE_HOME:-$HOME/.cache}/attnguard/engines. Afterwards it holds
 #   llama_cpp/lib       libggml*.so and libllama*.so (prebuilt, CPU)
 #   llama_cpp/include   the C headers of the same release
+#   onnxruntime-VERSION/lib   libonnxruntime.so.1 of two releases: 1.26.0 has
+#                       defects in its Attention operator that 1.30.0 has not
 # The adapters look in the last two places by themselves; for another
 # CACHE_DIR, set ATTNGUARD_ENGINES_DIR. A second run finds the stamps and is
 # instant. Needs npm, git and tar, and whatever npm registry npm is set up for.
 set -euo pipefail
 
 readonly LLAMA_VERSION=3.21.1  # of node-llama-cpp; newer ones may differ
+
+readonly ONNXRUNTIME_VERSIONS="1.26.0 1.30.0"
 
 cache=${1:-${ATTNGUARD_ENGINES_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/attnguard/engines}}
 
@@ -74,6 +78,31 @@ fetch_llama_cpp() {
   echo "llama_cpp: libraries in $target/lib, headers in $target/include"
 }
 
+fetch_onnxruntime() {
+  local version=$1 platform
+  case "$(uname -s)-$(uname -m)" in
+    Linux-x86_64) platform=linux/x64 ;;
+    Linux-aarch64) platform=linux/arm64 ;;
+    *) fail "no prebuilt ONNX Runtime for $(uname -s) $(uname -m): set ATTNGUARD_ONNXRUNTIME_PATH" ;;
+  esac
+  local target=$cache/onnxruntime-$version
+  local stamp="onnxruntime-node $version $platform"
+  if [ "$(cat "$target/stamp" 2>/dev/null)" != "$stamp" ]; then
+    need npm npm
+    need tar tar
+    npm_pack "onnxruntime-node@$version" "$work/onnxruntime-$version.npm"
+    local staged=$work/onnxruntime-$version
+    mkdir -p "$staged/lib"
+    cp "$work/onnxruntime-$version.npm"/bin/napi-v*/"$platform"/libonnxruntime.so* \
+      "$staged/lib/"
+    rm -rf "$work/onnxruntime-$version.npm"
+    echo "$stamp" >"$staged/stamp"
+    rm -rf "$target"
+    mv "$staged" "$target"
+  fi
+  echo "onnxruntime $version: library in $target/lib"
+}
+
 mkdir -p "$cache" || fail "cannot create $cache"
 cache=$(cd "$cache" && pwd)
 # Staged beside the target, so that moving it there is one rename.
@@ -81,3 +110,4 @@ work=$(mktemp -d "$cache/.fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 fetch_llama_cpp
+for version in $ONNXRUNTIME_VERSIONS; do fetch_onnxruntime "$version"; done

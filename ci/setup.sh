@@ -36,6 +36,8 @@ libcli11-dev          CLI/CLI.hpp
 nlohmann-json3-dev    nlohmann/json.hpp
 libfmt-dev            fmt/core.h
 libpugixml-dev        pugixml.hpp
+libonnx-dev           onnx/onnx_pb.h
+libprotobuf-dev       google/protobuf/message.h
 '
 if ((want_tests)); then
   commands+='
