@@ -7,6 +7,7 @@
 #if ATTNGUARD_WITH_GGML
 #include "adapters/llama_cpp/ggml.h"
 #endif
+#include "adapters/plugin/plugin.h"
 #include "guard/base/text.h"
 
 namespace attnguard {
@@ -15,6 +16,7 @@ std::span<const Adapter* const> all_adapters() {
   static const std::array kAdapters = {
     &kBuiltinAdapter,
     &kDefectAdapter,
+    &kPluginAdapter,
 #if ATTNGUARD_WITH_GGML
     &kGgmlAdapter,
 #endif
