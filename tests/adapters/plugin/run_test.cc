@@ -11,6 +11,7 @@
 namespace attnguard {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 
 constexpr const char* kTiny =
@@ -89,16 +90,20 @@ TEST(PluginRun, RandomProblemsPassByRangesAndByWindow) {
   const Engine device = plugin_engine("device", ",mask=window");
   RunOptions options;
   options.draw_maps = false;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  int passed = 0;
+  for (std::uint64_t seed = 0; seed < 15; ++seed) {
     const Problem problem = random_problem(seed, Variety::kAll);
     for (const Engine& engine : {ranges, window, device}) {
       const ProblemResult result =
           verify_problem(engine, problem, Settings{}, options);
-      EXPECT_TRUE(result.verdict == Verdict::kPass ||
-                  result.verdict == Verdict::kInconclusive)
+      // Some have no row, or too few channels to say anything.
+      EXPECT_THAT(result.verdict, AnyOf(Verdict::kPass, Verdict::kInconclusive,
+                                        Verdict::kNotApplicable))
           << engine.name << " " << findings_text(result);
+      passed += result.verdict == Verdict::kPass;
     }
   }
+  EXPECT_GT(passed, 30);
 }
 
 TEST(PluginRun, TheTemplatePassesAndItsOptionIsHeeded) {
