@@ -10,6 +10,7 @@
 #if ATTNGUARD_WITH_ONNXRUNTIME
 #include "adapters/onnxruntime/onnxruntime.h"
 #endif
+#include "adapters/plugin/plugin.h"
 #include "guard/base/text.h"
 
 namespace attnguard {
@@ -18,6 +19,7 @@ std::span<const Adapter* const> all_adapters() {
   static const std::array kAdapters = {
     &kBuiltinAdapter,
     &kDefectAdapter,
+    &kPluginAdapter,
 #if ATTNGUARD_WITH_GGML
     &kGgmlAdapter,
 #endif

@@ -66,8 +66,9 @@ void Grammar::add_check(Arguments& into) {
   check = command(app, "check", "Verify engines and report");
   check->footer(kFooter);
   add_option(check, "--engine", "SPEC",
-             "The engine, as adapter:engine; repeat it for several", nullptr,
-             &into.engines);
+             "The engine: adapter:engine, or plugin:PATH for your own shared "
+             "library; repeat it for several",
+             nullptr, &into.engines);
   add_option(check, "--policy", "FILE",
              "What to check and how strictly; default: built-in", &into.policy);
   add_option(check, "--problem", "LINE",

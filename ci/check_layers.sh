@@ -62,7 +62,7 @@ bench/*                    @anything
 # stay where they are named above.
 third_party='fmt/* nlohmann/* pugixml.hpp yaml-cpp/* CLI/* CLI11* gtest/* gmock/* benchmark/*'
 
-c_standard=' assert.h errno.h float.h inttypes.h limits.h math.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h '
+c_standard=' assert.h errno.h float.h inttypes.h limits.h math.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h '
 
 declare -A room_patterns
 while read -r name patterns; do
@@ -144,7 +144,7 @@ judge() {
 }
 
 shopt -s globstar nullglob
-files=({guard,adapters,ci,tests,bench}/**/*.{h,cc})
+files=({guard,adapters,ci,tests,bench}/**/*.{h,c,cc})
 if ((${#files[@]} == 0)); then
   echo "no sources below $PWD" >&2
   exit 2

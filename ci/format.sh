@@ -13,10 +13,10 @@ if command -v clang-format-14 >/dev/null; then tool=clang-format-14; fi
 
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
   mapfile -t files < <(git ls-files --cached --others --exclude-standard \
-    '*.cc' '*.h' | sort -u)
+    '*.cc' '*.c' '*.h' | sort -u)
 else
   mapfile -t files < <(find guard adapters ci tests bench \
-    -name '*.cc' -o -name '*.h' | sort)
+    -name '*.cc' -o -name '*.c' -o -name '*.h' | sort)
 fi
 # Files that were deleted but not committed are still in git's list.
 present=()
