@@ -70,7 +70,9 @@ Status EngineClient::lost(Transfer transfer, const std::string& doing) {
   process_.reset();
   problems_.clear();
   std::string cause;
-  if (death.by_itself && transfer != Transfer::kTimeout)
+  const bool cut_off =
+      death.signal == 0 && death.exit_code == kExitConnectionLost;
+  if (death.by_itself && transfer != Transfer::kTimeout && !cut_off)
     cause = cause_of(death);
   else if (transfer == Transfer::kTimeout)
     cause =
@@ -82,7 +84,9 @@ Status EngineClient::lost(Transfer transfer, const std::string& doing) {
         "its process answered with what is no answer, as when an engine "
         "writes to descriptors that are not its own, and was killed";
   else
-    cause = "its process closed its connection and was killed";
+    cause =
+        "its process lost its connection, as when an engine closes "
+        "descriptors that are not its own, and was ended";
   return {StatusCode::kEngineFailure, cause + " while it " + doing};
 }
 

@@ -14,6 +14,9 @@ namespace attnguard {
 // The first word of its command line.
 inline constexpr char kWorkerCommand[] = "engine-worker";
 
+// How it ends when it cannot answer: its engine has closed the socket.
+inline constexpr int kExitConnectionLost = 113;
+
 // Descriptors that it is started with.
 inline constexpr int kWorkerSocket = 3;
 inline constexpr int kWorkerMemory = 4;

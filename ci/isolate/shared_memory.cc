@@ -78,6 +78,8 @@ Result<std::shared_ptr<SharedMemory>> SharedMemory::create() {
     close(fd);
     return status;
   }
+  // Far more addresses than memory: a core dump would take for ever.
+  madvise(base, static_cast<std::size_t>(size), MADV_DONTDUMP);
   return std::shared_ptr<SharedMemory>(
       new SharedMemory(fd, static_cast<std::byte*>(base), size));
 }

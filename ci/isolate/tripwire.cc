@@ -202,6 +202,8 @@ Result<Tripwire*> Tripwire::set_up(int memory_fd) {
     return Status(
         StatusCode::kOutOfMemory,
         std::string("cannot map the shared memory: ") + std::strerror(errno));
+  // Far more addresses than memory: a core dump would take for ever.
+  madvise(base, static_cast<std::size_t>(info.st_size), MADV_DONTDUMP);
   state.base = static_cast<std::byte*>(base);
   state.size = info.st_size;
   state.page = page_bytes();

@@ -10,7 +10,7 @@ namespace attnguard {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x41474652;
-constexpr std::size_t kMostBytes = std::size_t{1} << 24;
+constexpr std::size_t kMostBytes = std::size_t{1} << 28;
 constexpr int kSliceMs = 100;
 
 struct Header {
@@ -23,16 +23,18 @@ Transfer wait_for(int socket, short events, Deadline deadline,
                   const StillThere& still_there) {
   for (;;) {
     int slice = -1;
-    if (deadline != kForever) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-          deadline - std::chrono::steady_clock::now());
-      if (left.count() <= 0) return Transfer::kTimeout;
-      slice = static_cast<int>(std::min<std::int64_t>(left.count(), kSliceMs));
-    }
+    if (deadline != kForever)
+      slice = static_cast<int>(std::clamp<std::int64_t>(
+          std::chrono::ceil<std::chrono::milliseconds>(
+              deadline - std::chrono::steady_clock::now())
+              .count(),
+          0, kSliceMs));
     pollfd ready = {socket, events, 0};
     const int count = poll(&ready, 1, slice);
     if (count > 0) return Transfer::kDone;
     if (count < 0 && errno != EINTR) return Transfer::kClosed;
+    // Only now: the answer may have come while this process was stopped.
+    if (slice == 0) return Transfer::kTimeout;
     if (still_there && !still_there()) return Transfer::kClosed;
   }
 }

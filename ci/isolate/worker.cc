@@ -145,15 +145,17 @@ class Server {
   std::int64_t threads_ = 0;
 };
 
-void serve(int socket, Server& server) {
+// Returns the exit code, when the other process has gone or cannot be reached.
+int serve(int socket, Server& server) {
   std::string bytes;
   while (receive_frame(socket, bytes, kForever, nullptr) == Transfer::kDone) {
     Request request;
-    if (!decode(bytes, request)) return;
+    if (!decode(bytes, request)) return kExitConnectionLost;
     if (send_frame(socket, encode(server.answer(request)), kForever) !=
         Transfer::kDone)
-      return;
+      return kExitConnectionLost;
   }
+  return 0;
 }
 
 }  // namespace
@@ -182,15 +184,17 @@ int run_worker(int argc, const char* const* argv, const EngineOpener& open) {
   omp_set_num_threads(std::max(std::atoi(argv[3]), 1));
   const Result<Engine> engine =
       tripwire.ok() ? opened(open, argv[2]) : Result<Engine>(tripwire.status());
-  if (send_frame(socket, encode(hello_of(engine)), kForever) ==
-          Transfer::kDone &&
-      engine.ok()) {
+  int code = 0;
+  if (send_frame(socket, encode(hello_of(engine)), kForever) !=
+      Transfer::kDone) {
+    code = kExitConnectionLost;
+  } else if (engine.ok()) {
     Server server(engine.value(), *tripwire.value());
-    serve(socket, server);
+    code = serve(socket, server);
   }
   // What the engine would do at exit is of no interest to anybody.
   std::fflush(nullptr);
-  std::_Exit(0);
+  std::_Exit(code);
 }
 
 }  // namespace attnguard
