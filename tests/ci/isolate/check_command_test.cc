@@ -88,6 +88,12 @@ TEST(IsolatedCheck, DiagnosesAndShrinksThroughTheProcess) {
   EXPECT_THAT(outcome.out, HasSubstr("replay it with"));
 }
 
+TEST(IsolatedCheck, ThreadsReachTheProcess) {
+  for (const char* count : {"1", "3"})
+    EXPECT_THAT(check("fault:engine,5=threads", {5}, {"--threads", count}).out,
+                HasSubstr(std::string("exception: ") + count + " threads"));
+}
+
 TEST(IsolatedCheck, RefusesTimesThatAreNone) {
   for (const char* time : {"0", "-1", "1.5", "soon", "99999999999"}) {
     const Outcome outcome = check("fault:engine", {5}, {"--timeout", time});

@@ -2,6 +2,8 @@
 // specification says which on what length of queries, and all else is right:
 //
 //   fault:engine,7=crash,9=hang       fault:engine,open=exit
+//
+// fault:device has memory of its own and takes tensors there alone.
 #include <omp.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -10,7 +12,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -95,13 +99,16 @@ void misbehave(const std::string& how, const AttentionCall& call) {
   if (how == "exit") std::exit(7);
   if (how == "abort") std::abort();
   if (how == "kill") raise(SIGKILL);
-  if (how == "fpe") raise(SIGFPE);
+  if (how == "signal") raise(SIGUSR1);
   if (how == "throw") throw std::runtime_error("thrown on purpose");
   if (how == "memory") return allocate_without_end();
   if (how == "stack") recurse(1);
   if (how == "garbage") return write_garbage();
   if (how == "close") return close_everything();
   if (how == "child") return leave_a_child_behind();
+  if (how == "threads")
+    throw std::runtime_error(std::to_string(omp_get_max_threads()) +
+                             " threads");
   if (how == "print") std::puts("the engine prints");
   if (how == "write-past") return write_byte(out + out_end);
   if (how == "write-far") return write_byte(out + out_end + 20000);
@@ -113,6 +120,60 @@ void misbehave(const std::string& how, const AttentionCall& call) {
         call.block_table + call.problem->batch * call.block_table_width));
   if (how == "read-kept") return read_byte(kept);
   if (how == "write-table") ++const_cast<std::int32_t*>(call.block_table)[0];
+}
+
+// Memory that the host must not touch: it says so, and knows its blocks.
+class DeviceMemory final : public Memory {
+ public:
+  void* allocate(std::size_t size) override {
+    void* data = host_memory()->allocate(size);
+    blocks_[static_cast<std::byte*>(data)] = size;
+    return data;
+  }
+  void release(void* data) override {
+    blocks_.erase(static_cast<std::byte*>(data));
+    host_memory()->release(data);
+  }
+  Status copy_in(void* to, const void* from, std::size_t size) override {
+    return copy(to, from, size, to);
+  }
+  Status copy_out(void* to, const void* from, std::size_t size) override {
+    return copy(to, from, size, from);
+  }
+  bool host_accessible() const override { return false; }
+
+  bool holds(const void* data, std::size_t size) const {
+    const auto* byte = static_cast<const std::byte*>(data);
+    for (const auto& [block, bytes] : blocks_)
+      if (byte >= block && byte + size <= block + bytes) return true;
+    return false;
+  }
+
+ private:
+  Status copy(void* to, const void* from, std::size_t size,
+              const void* device) {
+    if (!holds(device, size)) return invalid_argument("not device memory");
+    std::memcpy(to, from, size);
+    return ok_status();
+  }
+
+  std::map<std::byte*, std::size_t> blocks_;
+};
+
+void give_own_memory(Engine& engine) {
+  const auto memory = std::make_shared<DeviceMemory>();
+  engine.memory = memory;
+  engine.run = [run = engine.run, memory](const AttentionCall& call) {
+    const std::byte* mask = call.mask.data;
+    for (const std::byte* data :
+         {call.query.data, call.key.data, call.value.data,
+          static_cast<const std::byte*>(call.output.data)})
+      if (!memory->holds(data, 1))
+        return invalid_argument("a tensor is not in device memory");
+    if (mask != nullptr && !memory->holds(mask, 1))
+      return invalid_argument("the mask is not in device memory");
+    return run(call);
+  };
 }
 
 Result<Engine> open(const std::string& text) {
@@ -133,6 +194,7 @@ Result<Engine> open(const std::string& text) {
       if (problem.seq_len_q[0] == 7) crash();
       return std::string();
     };
+  if (spec.value().engine == "device") give_own_memory(engine);
   engine.run = [run = engine.run, faults](const AttentionCall& call) {
     const auto fault = faults.find(std::to_string(call.problem->len_q(0)));
     if (fault != faults.end()) misbehave(fault->second, call);

@@ -14,6 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr char kBad[] = "num_heads=2 seq_len=7 head_dim=16";
 // Checks shorten it, but not to the other's length.
@@ -40,7 +41,7 @@ TEST(Isolation, MakesEveryDeathAnErrorThatSaysWhatRanAndHowItDied) {
             HasSubstr("seq_len_q=7")));
   EXPECT_THAT(note_of("exit"), HasSubstr("ended with exit code 7 while"));
   EXPECT_THAT(note_of("abort"), HasSubstr("died of signal 6 (Aborted)"));
-  EXPECT_THAT(note_of("fpe"), HasSubstr("died of signal 8"));
+  EXPECT_THAT(note_of("signal"), HasSubstr("died of signal 10"));
   EXPECT_THAT(note_of("kill"), HasSubstr("killed by signal 9"));
   EXPECT_THAT(note_of("throw"),
               HasSubstr("threw an exception: thrown on purpose"));
@@ -105,6 +106,29 @@ TEST(Isolation, LeavesNoProcessBehind) {
     EXPECT_EQ(children().size(), 1u);
   }
   EXPECT_THAT(children(), IsEmpty());
+}
+
+std::string maps() {
+  std::ifstream stream("/proc/self/maps");
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::ptrdiff_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                       {});
+}
+
+TEST(Isolation, LeavesNoMemoryAndNoDescriptorBehind) {
+  const std::ptrdiff_t before = open_descriptors();
+  {
+    const Engine engine = faulty("7=crash");
+    EXPECT_EQ(run_problem(engine, kBad).verdict, Verdict::kEngineError);
+    EXPECT_EQ(run_problem(engine, kGood).verdict, Verdict::kPass);
+    EXPECT_THAT(maps(), HasSubstr("memfd:attnguard"));
+    EXPECT_GT(open_descriptors(), before);
+  }
+  EXPECT_THAT(maps(), Not(HasSubstr("memfd:attnguard")));
+  EXPECT_EQ(open_descriptors(), before);
 }
 
 TEST(Isolation, ADyingQuestionIsAnErrorOfItsProblem) {

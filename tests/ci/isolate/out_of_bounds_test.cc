@@ -90,6 +90,27 @@ TEST(OutOfBounds, NamesMasksAndIndexArrays) {
               HasSubstr("changed its input: the block_table tensor"));
 }
 
+TEST(OutOfBounds, AnEngineWithMemoryOfItsOwnIsGivenItsOwn) {
+  const auto device = [](const std::string& faults) {
+    return isolated("fault:device" + faults, ATTNGUARD_FAULT_WORKER,
+                    std::chrono::seconds(60));
+  };
+  for (const char* line :
+       {kProblem, "num_heads=2 seq_len=8 head_dim=16 mask_form=additive",
+        "batch=2 num_heads=2 seq_len_q=4,6 seq_len_kv=20,33 head_dim=16 "
+        "packed=true packed_padding=3 mask=causal_bottom_right",
+        "batch=2 num_heads=2 seq_len_q=2 seq_len_kv=40,17 head_dim=16 "
+        "block_size=16 mask=causal_bottom_right"}) {
+    const ProblemResult result = run_problem(device(""), line);
+    EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
+  }
+  // Its memory has no guard pages, but the same bytes around tensors.
+  const Finding past =
+      only_finding(run_problem(device(",8=write-past"), kProblem, {"memory"}));
+  EXPECT_EQ(past.message,
+            "wrote past the end of the output tensor, at element offset 256");
+}
+
 TEST(OutOfBounds, TensorsOfAnotherCallAreOutOfBounds) {
   const Engine engine = faulty("8=print,7=read-kept,9=read-kept");
   EXPECT_EQ(
