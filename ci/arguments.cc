@@ -92,6 +92,14 @@ void Grammar::add_check(Arguments& into) {
                  "Neither shrink failures nor draw the influence map nor "
                  "diagnose")
       ->disable_flag_override();
+  add_option(check, "--timeout", "SECONDS",
+             "Longest time of one call of an engine; default: 60",
+             &into.timeout);
+  check
+      ->add_flag("--no-isolate", into.no_isolate,
+                 "Run engines in this process, e.g. under a debugger: a crash "
+                 "ends the run")
+      ->disable_flag_override();
 }
 
 void Grammar::add_selftest(Arguments& into) {

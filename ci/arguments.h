@@ -38,7 +38,9 @@ struct Arguments {
   std::optional<std::string> format;
   std::optional<std::string> output;
   std::optional<std::string> color;
+  std::optional<std::string> timeout;
   bool no_map = false;
+  bool no_isolate = false;
 };
 
 // kInvalidArgument: one line that says what is wrong and how to go on.

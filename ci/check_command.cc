@@ -2,10 +2,12 @@
 // before the first engine runs.
 #include <omp.h>
 
+#include <chrono>
 #include <ostream>
 
 #include "ci/adapter_table.h"
 #include "ci/commands.h"
+#include "ci/isolate/isolated_engine.h"
 #include "ci/output_file.h"
 #include "ci/usage.h"
 #include "guard/base/text.h"
@@ -18,6 +20,7 @@ namespace attnguard {
 namespace {
 
 constexpr std::uint64_t kMostThreads = 4096;
+constexpr std::uint64_t kMostSeconds = 1000000;
 
 // The request, once every value was understood.
 struct Request {
@@ -28,6 +31,8 @@ struct Request {
   bool color = false;
   bool to_stdout = true;
   OutputFile output;
+  bool isolate = true;
+  IsolationOptions isolation;
 };
 
 Status unknown(std::string_view option, std::string_view value,
@@ -48,6 +53,23 @@ Status read_numbers(const Arguments& arguments, Request& request) {
     if (!threads.ok()) return threads.status();
     request.options.threads = static_cast<int>(threads.value());
   }
+  return ok_status();
+}
+
+Status read_isolation(const Arguments& arguments,
+                      const Surroundings& surroundings, Request& request) {
+  request.isolate = !arguments.no_isolate && !surroundings.worker.empty();
+  request.isolation.program = surroundings.worker;
+  if (!arguments.timeout) return ok_status();
+  if (arguments.no_isolate)
+    return invalid_argument(
+        "--timeout: a call in this process cannot be ended; leave out "
+        "--no-isolate");
+  const auto seconds =
+      whole_number("--timeout", *arguments.timeout, 1, kMostSeconds);
+  if (!seconds.ok()) return seconds.status();
+  request.isolation.timeout =
+      std::chrono::seconds(static_cast<std::int64_t>(seconds.value()));
   return ok_status();
 }
 
@@ -112,6 +134,7 @@ Status read_appearance(const Arguments& arguments,
 Status read_request(const Arguments& arguments,
                     const Surroundings& surroundings, Request& request) {
   Status status = read_numbers(arguments, request);
+  if (status.ok()) status = read_isolation(arguments, surroundings, request);
   if (status.ok()) status = read_problems(arguments, request);
   if (status.ok()) status = read_checks(arguments, request);
   if (status.ok()) status = read_coverage(arguments, request);
@@ -127,7 +150,9 @@ int open_engines(const Arguments& arguments, Request& request,
                        "write e.g. --engine builtin:tiled; 'attnguard list "
                        "engines' shows all");
   for (const std::string& spec : arguments.engines) {
-    Result<Engine> engine = open_engine(spec);
+    Result<Engine> engine = request.isolate
+                                ? open_isolated(spec, request.isolation)
+                                : open_engine(spec);
     if (engine.ok()) {
       request.engines.push_back(std::move(engine.value()));
       continue;

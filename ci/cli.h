@@ -3,6 +3,7 @@
 #define ATTNGUARD_CI_CLI_H_
 
 #include <iosfwd>
+#include <string>
 
 namespace attnguard {
 
@@ -11,6 +12,10 @@ struct Surroundings {
   bool out_is_terminal = false;  // Colour makes sense.
   bool err_is_terminal = false;  // A progress line makes sense.
   bool no_color = false;         // NO_COLOR is set, or the terminal is dumb.
+
+  // The program that runs engines for `check`, see ci/isolate; empty: engines
+  // run in this process.
+  std::string worker;
 };
 
 // Exit codes. Of several engines the worst counts, in the order of this list.

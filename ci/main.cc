@@ -4,7 +4,9 @@
 #include <iostream>
 #include <string_view>
 
+#include "ci/adapter_table.h"
 #include "ci/cli.h"
+#include "ci/isolate/worker.h"
 
 namespace {
 
@@ -19,9 +21,12 @@ bool color_is_unwanted() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (attnguard::is_worker(argc, argv))
+    return attnguard::run_worker(argc, argv, attnguard::open_engine);
   attnguard::Surroundings surroundings;
   surroundings.out_is_terminal = isatty(STDOUT_FILENO) == 1;
   surroundings.err_is_terminal = isatty(STDERR_FILENO) == 1;
   surroundings.no_color = color_is_unwanted();
+  surroundings.worker = "/proc/self/exe";  // this file, even if it is replaced
   return attnguard::run_command(argc, argv, std::cout, std::cerr, surroundings);
 }

@@ -93,8 +93,12 @@ Status run_calls(Executor& executor, const Plan& plan,
                  std::vector<ActiveCheck>& active) {
   for (int call = 0; call < static_cast<int>(plan.calls().size()); ++call) {
     Observation seen;
-    if (Status status = executor.run(plan, call, seen); !status.ok())
+    if (Status status = executor.run(plan, call, seen); !status.ok()) {
+      if (!seen.memory_faults.empty())
+        for (ActiveCheck& check : active)
+          check.check->judge_failed(seen, check.sink);
       return status;
+    }
     for (ActiveCheck& check : active) check.check->judge(seen, check.sink);
   }
   return ok_status();

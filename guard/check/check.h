@@ -71,6 +71,12 @@ class Check {
   // Called after every executed call, whoever asked for it.
   virtual void judge(const Observation& seen, FindingSink& sink) = 0;
 
+  // Called instead when the engine failed in a call, after it touched what is
+  // outside of a tensor. Of `seen` there are only call, planned, problem and
+  // memory_faults.
+  virtual void judge_failed(const Observation& /*seen*/,
+                            FindingSink& /*sink*/) {}
+
   // Fills verdict (from the positive controls and sink.count()), note and
   // coverage.
   virtual void finish(const FindingSink& sink, CheckResult& result) = 0;

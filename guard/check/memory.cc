@@ -6,14 +6,26 @@
 namespace attnguard {
 namespace {
 
+std::string verb_of(StrayAccess::Kind access) {
+  switch (access) {
+    case StrayAccess::Kind::kRead:
+      return "read";
+    case StrayAccess::Kind::kWrite:
+      return "wrote";
+    case StrayAccess::Kind::kUnknown:
+      break;
+  }
+  return "touched memory";
+}
+
 std::string fault_message(const MemoryFault& fault) {
   const std::string tensor(fault.tensor);
   switch (fault.place) {
     case MemoryFault::Place::kBefore:
-      return "wrote " + std::to_string(-fault.element) +
+      return verb_of(fault.access) + " " + std::to_string(-fault.element) +
              " elements before the start of the " + tensor + " tensor";
     case MemoryFault::Place::kAfter:
-      return "wrote past the end of the " + tensor +
+      return verb_of(fault.access) + " past the end of the " + tensor +
              " tensor, at element offset " + std::to_string(fault.element);
     case MemoryFault::Place::kGap:
       return "wrote between the rows of the " + tensor +
@@ -34,15 +46,12 @@ class MemoryCheck final : public Check {
 
   void judge(const Observation& seen, FindingSink& sink) override {
     ++calls_;
-    for (const MemoryFault& fault : seen.memory_faults) {
-      Finding finding{.kind = FindingKind::kOverwrite,
-                      .probe = seen.planned->scores->name()};
-      finding.tensor = fault.tensor;
-      finding.element = fault.element;
-      finding.message = fault_message(fault);
-      sink.add(std::move(finding));
-    }
+    report_faults(seen, sink);
     find_unwritten(seen, sink);
+  }
+
+  void judge_failed(const Observation& seen, FindingSink& sink) override {
+    report_faults(seen, sink);
   }
 
   void finish(const FindingSink& sink, CheckResult& result) override {
@@ -53,6 +62,20 @@ class MemoryCheck final : public Check {
   }
 
  private:
+  static void report_faults(const Observation& seen, FindingSink& sink) {
+    for (const MemoryFault& fault : seen.memory_faults) {
+      const bool outside = fault.place == MemoryFault::Place::kBefore ||
+                           fault.place == MemoryFault::Place::kAfter;
+      Finding finding{
+          .kind = outside ? FindingKind::kOutOfBounds : FindingKind::kOverwrite,
+          .probe = seen.planned->scores->name()};
+      finding.tensor = fault.tensor;
+      finding.element = fault.element;
+      finding.message = fault_message(fault);
+      sink.add(std::move(finding));
+    }
+  }
+
   // The first channel of the row that was never written, or -1.
   std::int64_t first_unwritten(const Observation& seen, std::int64_t b,
                                std::int64_t h, std::int64_t i) const {
@@ -107,7 +130,10 @@ What it sees
   Before every call the output is filled with a NaN bit pattern that no kernel
   computes; an element that still holds it afterwards was never written. The
   bytes around every tensor, the gaps between strided output rows and every
-  input byte are compared with what they were before the call.
+  input byte are compared with what they were before the call. Where the engine
+  runs in a process of its own (attnguard check, by default) the pages around
+  every tensor are out of bounds too: reading there is found, which leaves no
+  trace in any byte.
 
 What it looks like
   The last rows of a partial query tile missing, a whole tile skipped because

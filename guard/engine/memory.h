@@ -1,15 +1,24 @@
 // Where an engine's tensors live. The guard reads and writes them only through
-// these four functions, so the memory may be a device's that the host cannot
-// touch. host_memory() is plain heap memory, aligned to 64 bytes.
+// these functions, so the memory may be a device's that the host cannot touch.
+// host_memory() is plain heap memory, aligned to 64 bytes.
 #ifndef ATTNGUARD_GUARD_ENGINE_MEMORY_H_
 #define ATTNGUARD_GUARD_ENGINE_MEMORY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "guard/base/status.h"
 
 namespace attnguard {
+
+// What an engine did outside of a tensor, as the memory itself noticed it.
+struct StrayAccess {
+  enum class Kind { kRead, kWrite, kUnknown } kind = Kind::kUnknown;
+  const void* tensor = nullptr;  // The first byte of the nearest one.
+  std::int64_t byte = 0;         // Counted from there; negative: before it.
+};
 
 class Memory {
  public:
@@ -18,6 +27,18 @@ class Memory {
   // nullptr when there is not enough memory. `size` is in bytes.
   virtual void* allocate(std::size_t size) = 0;
   virtual void release(void* data) = 0;
+
+  // Memory for a tensor of `size` bytes with `margin` bytes before and after
+  // it; the tensor starts `margin` bytes behind what is returned, and
+  // release() takes what is returned. Engines own nothing of the margins, so
+  // memory that can tell puts their pages out of bounds.
+  virtual void* allocate_guarded(std::size_t size, std::size_t margin) {
+    return allocate(size + 2 * margin);
+  }
+
+  // What was noticed since the last time this was asked; at most a few for
+  // each tensor. Plain memory notices nothing.
+  virtual std::vector<StrayAccess> take_stray_accesses() { return {}; }
 
   // Host to this memory and back. Complete when they return.
   virtual Status copy_in(void* to, const void* from, std::size_t size) = 0;

@@ -12,9 +12,9 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 std::string_view finding_kind_name(FindingKind kind) {
-  constexpr std::array<std::string_view, 8> kNames = {
-      "leak",       "miss",      "mass",      "value",
-      "non_finite", "unwritten", "overwrite", "not_repeatable"};
+  constexpr std::array<std::string_view, 9> kNames = {
+      "leak",      "miss",      "mass",           "value",        "non_finite",
+      "unwritten", "overwrite", "not_repeatable", "out_of_bounds"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

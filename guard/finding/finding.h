@@ -30,6 +30,7 @@ enum class FindingKind {
   kUnwritten,      // An output element that the engine never wrote.
   kOverwrite,      // Memory written that is not the output's.
   kNotRepeatable,  // The same call gave other bits.
+  kOutOfBounds,    // Memory before or behind a tensor was read or written.
 };
 
 std::string_view finding_kind_name(FindingKind kind);

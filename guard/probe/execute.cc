@@ -23,7 +23,14 @@ Dtype side_dtype(const Problem& problem) {
   return problem.dtype == Dtype::kFp64 ? Dtype::kFp64 : Dtype::kFp32;
 }
 
-// The mask in the engine's memory, and a copy to compare it with.
+// The element that a byte, counted from the tensor's start, belongs to.
+std::int64_t element_of(std::int64_t byte, std::size_t element_size) {
+  const auto size = static_cast<std::int64_t>(element_size);
+  return byte >= 0 ? byte / size : -((-byte + size - 1) / size);
+}
+
+// The mask in the engine's memory with guard bytes on both sides, and a copy
+// to compare it with.
 class MaskBuffer {
  public:
   MaskBuffer() = default;
@@ -35,15 +42,25 @@ class MaskBuffer {
 
   Status allocate(Memory& memory, const Problem& problem) {
     memory_ = &memory;
-    bytes_ = mask_bytes(problem);
-    if (bytes_.empty()) return ok_status();
-    data_ = memory.allocate(bytes_.size());
+    const std::vector<std::byte> mask = mask_bytes(problem);
+    if (mask.empty()) return ok_status();
+    size_ = mask.size();
+    if (problem.mask_form == MaskForm::kAdditive)
+      element_size_ = dtype_size(problem.dtype);
+    data_ =
+        static_cast<std::byte*>(memory.allocate_guarded(size_, kGuardBytes));
     if (data_ == nullptr)
       return {StatusCode::kOutOfMemory, "no memory for the mask tensor"};
+    bytes_.assign(size_ + 2 * kGuardBytes, kGuardByte);
+    std::copy(mask.begin(), mask.end(), bytes_.begin() + kGuardBytes);
     return memory.copy_in(data_, bytes_.data(), bytes_.size());
   }
 
-  const std::byte* data() const { return static_cast<const std::byte*>(data_); }
+  // nullptr when the mask is implied.
+  const std::byte* data() const {
+    return data_ == nullptr ? nullptr : data_ + kGuardBytes;
+  }
+  std::size_t element_size() const { return element_size_; }
 
   Status find_fault(std::vector<MemoryFault>& faults) {
     if (bytes_.empty()) return ok_status();
@@ -53,16 +70,24 @@ class MaskBuffer {
       return status;
     const auto found = std::mismatch(now.begin(), now.end(), bytes_.begin());
     if (found.first == now.end()) return ok_status();
-    faults.push_back({.tensor = "mask",
-                      .place = MemoryFault::Place::kInput,
-                      .element = found.first - now.begin()});
+    const auto at = static_cast<std::size_t>(found.first - now.begin());
+    faults.push_back(
+        {.tensor = "mask",
+         .place = at < kGuardBytes            ? MemoryFault::Place::kBefore
+                  : at >= kGuardBytes + size_ ? MemoryFault::Place::kAfter
+                                              : MemoryFault::Place::kInput,
+         .element = element_of(static_cast<std::int64_t>(at) -
+                                   static_cast<std::int64_t>(kGuardBytes),
+                               element_size_)});
     return memory_->copy_in(data_, bytes_.data(), bytes_.size());
   }
 
  private:
   Memory* memory_ = nullptr;
-  std::vector<std::byte> bytes_;
-  void* data_ = nullptr;
+  std::vector<std::byte> bytes_;  // guard, mask, guard
+  std::size_t size_ = 0;          // of the mask
+  std::size_t element_size_ = 1;
+  std::byte* data_ = nullptr;
 };
 
 // Integers that the engine is given beside the tensors.
@@ -76,6 +101,7 @@ class IndexArray {
   const std::int32_t* data() const {
     return given_.empty() ? nullptr : given_.data();
   }
+  std::string_view name() const { return name_; }
   void find_fault(std::vector<MemoryFault>& faults) {
     const auto found =
         std::mismatch(given_.begin(), given_.end(), values_.begin());
@@ -132,6 +158,13 @@ struct Executor::Tensors {
                        std::string_view name, Dtype dtype, const Shape4& shape);
   void fill(const PlannedCall& planned);
   AttentionCall call();
+
+  // Appends what the memory noticed to `faults`, but no write that is at the
+  // same side of the same tensor in `known`, as the bytes there have it too.
+  void add_stray_accesses(const std::vector<StrayAccess>& accesses,
+                          std::vector<MemoryFault> known,
+                          std::vector<MemoryFault>& faults);
+  MemoryFault located(const StrayAccess& access);
 };
 
 Status Executor::Tensors::allocate(Memory& memory) {
@@ -209,6 +242,46 @@ AttentionCall Executor::Tensors::call() {
   call.block_table = block_table.data();
   call.block_table_width = block_table_width;
   return call;
+}
+
+MemoryFault Executor::Tensors::located(const StrayAccess& access) {
+  MemoryFault fault{.tensor = "unknown",
+                    .place = access.byte < 0 ? MemoryFault::Place::kBefore
+                                             : MemoryFault::Place::kAfter,
+                    .element = access.byte,
+                    .access = access.kind};
+  const auto is_at = [&](std::string_view name, const void* data,
+                         std::size_t element_size) {
+    if (data == nullptr || data != access.tensor) return;
+    fault.tensor = name;
+    fault.element = element_of(access.byte, element_size);
+  };
+  for (GuardedBuffer* buffer :
+       {&query, &key, &value, &output, softmax_lse.get(), weights.get(),
+        new_key.get(), new_value.get()}) {
+    if (buffer == nullptr || !buffer->is_allocated()) continue;
+    const TensorView view = buffer->device_view();
+    is_at(buffer->name(), view.data, dtype_size(view.dtype));
+  }
+  is_at("mask", mask.data(), mask.element_size());
+  for (const IndexArray* array : {&cu_seqlens_q, &cu_seqlens_kv, &block_table})
+    is_at(array->name(), array->data(), sizeof(std::int32_t));
+  return fault;
+}
+
+void Executor::Tensors::add_stray_accesses(
+    const std::vector<StrayAccess>& accesses, std::vector<MemoryFault> known,
+    std::vector<MemoryFault>& faults) {
+  known.insert(known.end(), faults.begin(), faults.end());
+  for (const StrayAccess& access : accesses) {
+    const MemoryFault fault = located(access);
+    if (access.kind != StrayAccess::Kind::kRead &&
+        std::any_of(known.begin(), known.end(), [&](const MemoryFault& other) {
+          return other.tensor == fault.tensor && other.place == fault.place;
+        }))
+      continue;
+    faults.push_back(fault);
+  }
 }
 
 ConstTensorView Observation::kept(int earlier_call) const {
@@ -312,9 +385,12 @@ Status Executor::append(const PlannedCall& planned, Tensors& tensors,
   append.cu_seqlens_kv = call.cu_seqlens_kv;
   append.block_table = call.block_table;
   append.block_table_width = call.block_table_width;
-  if (Status status = timed([&] { return run_append(engine_, append); });
-      !status.ok())
-    return status;
+  const Status appended = timed([&] { return run_append(engine_, append); });
+  const std::vector<StrayAccess> strays = memory_->take_stray_accesses();
+  if (!appended.ok()) {
+    tensors.add_stray_accesses(strays, {}, seen.memory_faults);
+    return appended;
+  }
   // Any later call fills the cache anew.
   tensors.scores_filled.clear();
   std::vector<GuardedBuffer*> cache = {&tensors.key};
@@ -323,6 +399,7 @@ Status Executor::append(const PlannedCall& planned, Tensors& tensors,
     if (Status status = buffer->download(); !status.ok()) return status;
     buffer->find_faults(seen.append_faults);
   }
+  tensors.add_stray_accesses(strays, seen.append_faults, seen.memory_faults);
   return ok_status();
 }
 
@@ -333,6 +410,9 @@ Status Executor::run(const Plan& plan, int index, Observation& seen) {
   if (Status status = prepare(planned, tensors); !status.ok()) return status;
   const Problem& problem = *tensors->problem;
   seen = Observation{};
+  seen.call = index;
+  seen.planned = &planned;
+  seen.problem = &problem;
   tensors->fill(planned);
   tensors->output.poison();
   std::vector<GuardedBuffer*> buffers = tensors->buffers();
@@ -368,15 +448,15 @@ Status Executor::run(const Plan& plan, int index, Observation& seen) {
   AttentionCall call = tensors->call();
   if (mode.ask_lse) call.softmax_lse = tensors->softmax_lse->device_view();
   if (mode.ask_weights) call.weights = tensors->weights->device_view();
-  if (Status status = timed([&] { return run_engine(engine_, call); });
-      !status.ok())
-    return status;
+  const Status ran = timed([&] { return run_engine(engine_, call); });
+  const std::vector<StrayAccess> strays = memory_->take_stray_accesses();
+  if (!ran.ok()) {
+    tensors->add_stray_accesses(strays, {}, seen.memory_faults);
+    return ran;
+  }
 
   for (GuardedBuffer* buffer : buffers)
     if (Status status = buffer->download(); !status.ok()) return status;
-  seen.call = index;
-  seen.planned = &planned;
-  seen.problem = &problem;
   // A cache that the append damaged is no fault of the call after it.
   if (seen.append_faults.empty()) {
     for (GuardedBuffer* buffer : buffers)
@@ -388,6 +468,7 @@ Status Executor::run(const Plan& plan, int index, Observation& seen) {
                               &tensors->block_table})
       array->find_fault(seen.memory_faults);
   }
+  tensors->add_stray_accesses(strays, {}, seen.memory_faults);
   // A damaged input is filled anew before the next call.
   if (!seen.memory_faults.empty()) tensors->scores_filled.clear();
   seen.query = tensors->query.host_view();

@@ -17,7 +17,7 @@
 
 namespace attnguard {
 
-// Memory that the engine changed and does not own.
+// Memory that the engine changed, or read, and does not own.
 struct MemoryFault {
   std::string_view tensor;  // "key"; "block_table" for what is no tensor.
   enum class Place { kBefore, kAfter, kGap, kInput } place = Place::kAfter;
@@ -26,6 +26,9 @@ struct MemoryFault {
   // For kInput, where they are known; otherwise -1. Entry `batch` is what
   // belongs to nobody.
   std::int64_t entry = -1, head = -1, position = -1;
+
+  // Only memory with guard pages notices reads; see Memory.
+  StrayAccess::Kind access = StrayAccess::Kind::kWrite;
 };
 
 // An output that is kept until the problem is finished.
@@ -70,7 +73,8 @@ class Executor {
   Status allocate();
 
   // Runs plan.calls()[index] and fills `seen`. On failure the status is the
-  // engine's and `seen` is not to be used.
+  // engine's, and of `seen` there are only call, planned, problem and what
+  // memory_faults the memory itself noticed.
   Status run(const Plan& plan, int index, Observation& seen);
 
   std::int64_t engine_calls() const { return engine_calls_; }

@@ -10,7 +10,6 @@
 namespace attnguard {
 namespace {
 
-constexpr std::byte kGuardByte{0xa5};
 constexpr std::size_t kMostFaultsPerTensor = 4;
 
 // Below this many elements waking the other threads costs more than it saves.
@@ -57,7 +56,8 @@ bool GuardedBuffer::allocate(Memory& memory, std::string_view name, Dtype dtype,
   placement_ = std::move(placement);
   tensor_bytes_ =
       static_cast<std::size_t>(placement_.extent) * dtype_size(dtype_);
-  device_ = static_cast<std::byte*>(memory.allocate(total_bytes()));
+  device_ = static_cast<std::byte*>(
+      memory.allocate_guarded(tensor_bytes_, kGuardBytes));
   if (device_ == nullptr) return false;
   try {
     if (!memory.host_accessible()) staging_.resize(total_bytes());

@@ -23,6 +23,11 @@ namespace attnguard {
 using RowFiller =
     std::function<void(std::int64_t, std::int64_t, std::int64_t, double*)>;
 
+// On both sides of a tensor: a multiple of every alignment that kernels ask
+// for, and wide enough for a runaway vector store.
+inline constexpr std::size_t kGuardBytes = 4096;
+inline constexpr std::byte kGuardByte{0xa5};
+
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
@@ -35,9 +40,11 @@ class GuardedBuffer {
   bool allocate(Memory& memory, std::string_view name, Dtype dtype,
                 Placement placement);
 
+  bool is_allocated() const { return device_ != nullptr; }
   TensorView host_view() { return view(host()); }
   TensorView device_view() { return view(device_); }
   const Placement& placement() const { return placement_; }
+  std::string_view name() const { return name_; }
 
   // An input: every row of every entry from the pattern, hashes remembered.
   // After damage the guard bytes are renewed too. Entry `batch` of packed and
@@ -60,10 +67,6 @@ class GuardedBuffer {
   void find_faults(std::vector<MemoryFault>& faults);
 
  private:
-  // A multiple of every alignment that kernels ask for, and wide enough for a
-  // runaway vector store.
-  static constexpr std::size_t kGuardBytes = 4096;
-
   TensorView view(std::byte* start) const {
     return {start + kGuardBytes, dtype_, placement_.shape, placement_.strides,
             placement_.tokens.get()};

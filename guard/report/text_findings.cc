@@ -97,6 +97,8 @@ std::string kind_sentence(FindingKind kind, bool mass_is_one) {
       return "The engine never wrote these output elements.";
     case FindingKind::kOverwrite:
       return "The engine wrote memory that is not the output's.";
+    case FindingKind::kOutOfBounds:
+      return "The engine touched memory outside of the tensors.";
     case FindingKind::kNotRepeatable:
       break;
   }
