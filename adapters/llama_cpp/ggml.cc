@@ -159,6 +159,7 @@ Result<Engine> open_engine(const EngineSpec& spec) {
   engine.name = spec.full;
   engine.description = describe(*library.value(), settings.value());
   engine.capabilities.dtypes = {Dtype::kFp32, Dtype::kFp16, Dtype::kBf16};
+  engine.capabilities.features = session->features();
   // Rows are computed alike on any thread. Only the flash kernel for a single
   // query splits its keys between threads, so that its bits depend on their
   // number; and that is fixed here.

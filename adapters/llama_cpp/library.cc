@@ -136,6 +136,11 @@ Status resolve_base(Symbols symbols, Functions& call) {
   symbols.require("ggml_quantize_chunk", call.quantize_chunk);
   symbols.require("ggml_mul_mat", call.mul_mat);
   symbols.require("ggml_mul_mat_set_prec", call.mul_mat_set_prec);
+  symbols.require("ggml_scale", call.scale);
+  symbols.require("ggml_tanh", call.tanh);
+  symbols.require("ggml_view_4d", call.view_4d);
+  symbols.require("ggml_transpose", call.transpose);
+  symbols.require("ggml_cont", call.cont);
   symbols.require("ggml_soft_max_ext", call.soft_max_ext);
   symbols.require("ggml_flash_attn_ext", call.flash_attn_ext);
   symbols.require("ggml_flash_attn_ext_set_prec", call.flash_attn_ext_set_prec);
@@ -150,6 +155,9 @@ Status resolve_base(Symbols symbols, Functions& call) {
   symbols.require("ggml_backend_dev_backend_reg", call.backend_dev_backend_reg);
   symbols.require("ggml_backend_reg_get_proc_address",
                   call.backend_reg_get_proc_address);
+  symbols.optional("ggml_soft_max_add_sinks", call.soft_max_add_sinks);
+  symbols.optional("ggml_flash_attn_ext_add_sinks",
+                   call.flash_attn_ext_add_sinks);
   symbols.optional("ggml_version", call.version);
   return symbols.status();
 }

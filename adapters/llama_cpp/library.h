@@ -57,6 +57,14 @@ struct Functions {
                                 const float* importance);
   Tensor* (*mul_mat)(Context*, Tensor*, Tensor*);
   void (*mul_mat_set_prec)(Tensor*, int precision);
+  Tensor* (*scale)(Context*, Tensor*, float factor);
+  Tensor* (*tanh)(Context*, Tensor*);
+  Tensor* (*view_4d)(Context*, Tensor*, std::int64_t, std::int64_t,
+                     std::int64_t, std::int64_t, std::size_t row_bytes,
+                     std::size_t head_bytes, std::size_t stream_bytes,
+                     std::size_t offset);
+  Tensor* (*transpose)(Context*, Tensor*);
+  Tensor* (*cont)(Context*, Tensor*);
   Tensor* (*soft_max_ext)(Context*, Tensor* scores, Tensor* mask, float scale,
                           float max_bias);
   Tensor* (*flash_attn_ext)(Context*, Tensor* q, Tensor* k, Tensor* v,
@@ -74,7 +82,11 @@ struct Functions {
   void* (*backend_reg_get_proc_address)(Registry*, const char* name);
   Device* (*backend_dev_by_type)(int type);
   void (*backend_load_all_from_path)(const char* folder);
-  const char* (*version)();  // May be nullptr: younger than the rest.
+
+  // Younger than the rest: nullptr where the library has none.
+  void (*soft_max_add_sinks)(Tensor* soft_max, Tensor* sinks);
+  void (*flash_attn_ext_add_sinks)(Tensor* flash_attn, Tensor* sinks);
+  const char* (*version)();
 };
 
 // Loaded once per process and never unloaded: ggml keeps one global registry

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "adapters/llama_cpp/graph.h"
 #include "adapters/llama_cpp/library.h"
@@ -34,13 +35,18 @@ class Session {
   // measured: once per shape, on two keys.
   Numerics numerics(const Problem& problem);
 
+  // What these kernels of this library have.
+  std::vector<Feature> features() const;
+
   // Why ggml cannot run the problem, or empty.
   std::string unsupported(const Problem& problem) const;
 
  private:
   Session(std::shared_ptr<const Library> library, const Settings& settings);
 
+  std::string empty_row_reason(const Problem& problem) const;
   Status prepare(const Problem& problem);
+  void load(const AttentionCall& call);
   bool sums_in_fp16(const Problem& problem);
   std::optional<bool> measure_fp16_sums(const Problem& two_keys);
 

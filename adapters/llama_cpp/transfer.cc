@@ -5,19 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "guard/problem/key_ranges.h"
-
 namespace attnguard::ggml {
 namespace {
-
-constexpr std::uint16_t kMinusInfinityF16 = 0xfc00;
-constexpr std::uint32_t kMinusInfinityF32 = 0xff800000;
-
-// Starting threads costs more than moving a small tensor, and idle ones keep
-// spinning into the kernel's own time.
-int threads_for(std::int64_t elements, int threads) {
-  return elements < (std::int64_t{1} << 16) ? 1 : threads;
-}
 
 // Converts rows one at a time through double, which every dtype fits.
 class RowConverter {
@@ -50,30 +39,11 @@ class RowConverter {
   std::vector<float> floats_;
 };
 
-template <typename Bits>
-void fill_mask(const Problem& problem, int threads, Bits minus_infinity,
-               Bits* to) {
-  const std::int64_t keys = problem.max_len_kv();
-  const std::int64_t rows = mask_rows(problem);
-  std::fill(to, to + problem.batch * rows * keys, minus_infinity);
-  const int team = threads_for(problem.batch * rows * keys, threads);
-#pragma omp parallel num_threads(team)
-  {
-    KeyRanges allowed;
-#pragma omp for collapse(2) schedule(static)
-    for (std::int64_t b = 0; b < problem.batch; ++b) {
-      for (std::int64_t q = 0; q < rows; ++q) {
-        if (q >= problem.len_q(b)) continue;
-        problem.mask.allowed(problem.row(b, q), allowed);
-        Bits* row = to + (b * rows + q) * keys;
-        for (const KeyRange& range : allowed.ranges())
-          std::fill(row + range.begin, row + range.end, Bits{0});
-      }
-    }
-  }
-}
-
 }  // namespace
+
+int threads_for(std::int64_t elements, int threads) {
+  return elements < (std::int64_t{1} << 16) ? 1 : threads;
+}
 
 ConstTensorView transposed(const ConstTensorView& view) {
   ConstTensorView result = view;
@@ -83,25 +53,28 @@ ConstTensorView transposed(const ConstTensorView& view) {
 }
 
 void gather(const Library& library, const ConstTensorView& from,
-            const Storage& storage, int threads, void* to) {
+            const TokenRows& rows, const Storage& storage, int threads,
+            void* to) {
   const std::int64_t heads = from.shape[1];
-  const std::int64_t positions = from.shape[2];
   const std::int64_t channels = from.shape[3];
   const std::int64_t row_bytes =
       static_cast<std::int64_t>(library.call.row_size(storage.type, channels));
   const bool copies = storage.dtype == from.dtype && from.strides[3] == 1;
-  const bool dense = copies && from.strides[2] == channels;
+  const bool dense =
+      copies && from.strides[2] == channels && from.tokens == nullptr;
   const std::int64_t slots = from.shape[0] * heads;
   std::byte* const base = static_cast<std::byte*>(to);
-  const int team = threads_for(slots * positions * channels, threads);
+  const int team =
+      threads_for(rows.streams * heads * rows.rows * channels, threads);
 #pragma omp parallel num_threads(team)
   {
     RowConverter converter(library, storage, channels);
 #pragma omp for schedule(static)
     for (std::int64_t slot = 0; slot < slots; ++slot) {
       const std::int64_t b = slot / heads, h = slot % heads;
-      std::byte* row = base + slot * positions * row_bytes;
-      if (dense) {
+      const std::int64_t positions = rows.count[static_cast<std::size_t>(b)];
+      std::byte* row = base + rows.row(b, h, heads) * row_bytes;
+      if (positions > 0 && dense) {
         std::memcpy(row, from.at(b, h, 0), positions * row_bytes);
         continue;
       }
@@ -116,21 +89,24 @@ void gather(const Library& library, const ConstTensorView& from,
 }
 
 void scatter(const Problem& problem, const float* from,
-             const ResultStrides& strides, int threads, const TensorView& to) {
+             const ResultStrides& strides, const TokenRows& rows, int threads,
+             const TensorView& to) {
   const std::int64_t channels = problem.head_dim_v;
   const std::int64_t heads = problem.num_heads;
   const bool copies = to.dtype == Dtype::kFp32 && to.strides[3] == 1;
-  const int team = threads_for(
-      problem.batch * heads * problem.max_len_q() * channels, threads);
+  const int team =
+      threads_for(rows.streams * heads * rows.rows * channels, threads);
 #pragma omp parallel num_threads(team)
   {
     std::vector<double> values(static_cast<std::size_t>(channels));
 #pragma omp for schedule(static)
     for (std::int64_t slot = 0; slot < problem.batch * heads; ++slot) {
       const std::int64_t b = slot / heads, h = slot % heads;
-      for (std::int64_t q = 0; q < problem.len_q(b); ++q) {
-        const float* row =
-            from + b * strides.batch + h * strides.head + q * strides.position;
+      const float* row =
+          from + rows.stream(b) * strides.stream + h * strides.head +
+          rows.first[static_cast<std::size_t>(b)] * strides.position;
+      for (std::int64_t q = 0; q < problem.len_q(b);
+           ++q, row += strides.position) {
         if (copies) {
           std::memcpy(to.at(b, h, q), row, channels * sizeof(float));
           continue;
@@ -142,29 +118,27 @@ void scatter(const Problem& problem, const float* from,
   }
 }
 
-std::int64_t mask_rows(const Problem& problem) {
-  return (problem.max_len_q() + 63) / 64 * 64;
-}
-
-bool needs_mask(const Problem& problem) {
-  KeyRanges allowed;
-  for (std::int64_t b = 0; b < problem.batch; ++b) {
-    for (std::int64_t q = 0; q < problem.len_q(b); ++q) {
-      problem.mask.allowed(problem.row(b, q), allowed);
-      if (allowed.count() != problem.max_len_kv()) return true;
+void scatter_weights(const Problem& problem, const float* from,
+                     const TokenRows& queries, const TokenRows& keys,
+                     int threads, const TensorView& to) {
+  const std::int64_t heads = problem.num_heads;
+  const int team =
+      threads_for(queries.streams * heads * queries.rows * keys.rows, threads);
+#pragma omp parallel num_threads(team)
+  {
+    std::vector<double> values(static_cast<std::size_t>(problem.max_len_kv()));
+#pragma omp for schedule(static)
+    for (std::int64_t slot = 0; slot < problem.batch * heads; ++slot) {
+      const std::int64_t b = slot / heads, h = slot % heads;
+      const float* row = from + queries.row(b, h, heads) * keys.rows +
+                         keys.first[static_cast<std::size_t>(b)];
+      std::fill(values.begin(), values.end(), 0.0);
+      for (std::int64_t q = 0; q < problem.len_q(b); ++q, row += keys.rows) {
+        std::copy(row, row + problem.len_kv(b), values.begin());
+        to.store_row(b, h, q, 0, problem.max_len_kv(), values.data());
+      }
     }
   }
-  return false;
-}
-
-void fill_mask_f16(const Problem& problem, int threads, void* to) {
-  fill_mask(problem, threads, kMinusInfinityF16,
-            static_cast<std::uint16_t*>(to));
-}
-
-void fill_mask_f32(const Problem& problem, int threads, void* to) {
-  fill_mask(problem, threads, kMinusInfinityF32,
-            static_cast<std::uint32_t*>(to));
 }
 
 }  // namespace attnguard::ggml

@@ -7,42 +7,44 @@
 
 #include "adapters/llama_cpp/library.h"
 #include "adapters/llama_cpp/storage.h"
+#include "adapters/llama_cpp/token_rows.h"
 #include "guard/base/tensor_view.h"
 #include "guard/problem/problem.h"
 
 namespace attnguard::ggml {
 
+// Threads worth starting to move this many elements: starting them costs more
+// than moving a small tensor, and idle ones keep spinning into the kernel's
+// own time.
+int threads_for(std::int64_t elements, int threads);
+
 // The same elements with positions and channels exchanged: what softmax's V
-// is, since ggml multiplies rows by rows.
+// is, since ggml multiplies rows by rows. Of padded tensors only.
 ConstTensorView transposed(const ConstTensorView& view);
 
-// Copies a view to a dense ggml tensor with ne = {shape[3], shape[2], shape[1],
-// shape[0]}. Every slot is copied, padding too.
+// Copies a view to a dense ggml tensor with ne = {shape[3], rows.rows,
+// shape[1], rows.streams}: rows.count positions of each entry, padding too
+// where it is among them.
 void gather(const Library& library, const ConstTensorView& from,
-            const Storage& storage, int threads, void* to);
+            const TokenRows& rows, const Storage& storage, int threads,
+            void* to);
 
-// How ggml lays out a result: elements between batch entries, heads and
-// queries; channels are neighbours.
+// How ggml lays out a result: elements between streams, heads and queries;
+// channels are neighbours.
 struct ResultStrides {
-  std::int64_t batch, head, position;
+  std::int64_t stream, head, position;
 };
 
 // Writes the rows that exist in their entry; padding rows stay untouched.
 void scatter(const Problem& problem, const float* from,
-             const ResultStrides& strides, int threads, const TensorView& to);
+             const ResultStrides& strides, const TokenRows& rows, int threads,
+             const TensorView& to);
 
-// Rows of a mask tensor: seq_len_q rounded up to 64, which flash attention
-// asked for until 2025.
-std::int64_t mask_rows(const Problem& problem);
-
-// True when some slot that the kernel reads is not allowed: without one the
-// kernels run without a mask.
-bool needs_mask(const Problem& problem);
-
-// Fills [seq_len_kv, mask_rows, 1, batch] with 0 where a key is allowed and
-// -inf elsewhere, padding included.
-void fill_mask_f16(const Problem& problem, int threads, void* to);
-void fill_mask_f32(const Problem& problem, int threads, void* to);
+// Writes softmax weights [keys.rows, queries.rows, num_heads, streams] to rows
+// of max_len_kv keys; 0 past an entry's own keys.
+void scatter_weights(const Problem& problem, const float* from,
+                     const TokenRows& queries, const TokenRows& keys,
+                     int threads, const TensorView& to);
 
 }  // namespace attnguard::ggml
 

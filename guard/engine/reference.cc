@@ -116,6 +116,14 @@ double exponent_error(const Problem& problem, const Numerics& numerics,
   return error + u_sum * (4 * row.max_abs_score + 4);
 }
 
+// What errors of the scores move of `amount`, which may be 0 where they are
+// beyond all bounds: nothing then.
+double moved_by_scores(const Problem& problem, const Numerics& numerics,
+                       const ReferenceRow& row, double amount) {
+  if (amount == 0) return 0;
+  return std::expm1(2 * exponent_error(problem, numerics, row)) * amount;
+}
+
 // Relative error of a weight and of sums of weights.
 double sum_error(const Numerics& numerics, const ReferenceRow& row) {
   return unit_roundoff(numerics.probability) +
@@ -219,12 +227,8 @@ double reference_bound(const Problem& problem, const Numerics& numerics,
   const auto c = static_cast<std::size_t>(channel);
   const Dtype out = problem.output_dtype();
   // Without spread no weights can move the output, however wrong they are.
-  const double moved =
-      row.spread[c] == 0
-          ? 0
-          : std::expm1(2 * exponent_error(problem, numerics, row)) *
-                row.spread[c];
-  return moved + sum_error(numerics, row) * row.weighted_abs[c] +
+  return moved_by_scores(problem, numerics, row, row.spread[c]) +
+         sum_error(numerics, row) * row.weighted_abs[c] +
          numerics.value_error * row.value_block_magnitude +
          unit_roundoff(out) * std::abs(row.output[c]) +
          weight_floor(numerics.probability) * row.total_abs[c] +
@@ -235,7 +239,7 @@ double mass_bound(const Problem& problem, const Numerics& numerics,
                   const ReferenceRow& row) {
   // The output for v = 1: its spread is that of the sink, twice.
   const double spread = 2 * row.mass * std::max(1 - row.mass, 0.0);
-  return std::expm1(2 * exponent_error(problem, numerics, row)) * spread +
+  return moved_by_scores(problem, numerics, row, spread) +
          sum_error(numerics, row) * row.mass +
          unit_roundoff(problem.output_dtype()) + numerics.value_error;
 }
@@ -245,9 +249,12 @@ double weight_bound(const Problem& problem, const Numerics& numerics,
   // Weights are reported in fp32 at least.
   const double stored = unit_roundoff(
       problem.dtype == Dtype::kFp64 ? Dtype::kFp64 : Dtype::kFp32);
-  return std::expm1(2 * exponent_error(problem, numerics, row) +
-                    sum_error(numerics, row) + stored) *
-             row.weights[static_cast<std::size_t>(kv_index)] +
+  const double relative =
+      std::expm1(2 * exponent_error(problem, numerics, row) +
+                 sum_error(numerics, row) + stored);
+  // No weight is above 1, whatever rounding does.
+  if (!std::isfinite(relative)) return 1;
+  return relative * row.weights[static_cast<std::size_t>(kv_index)] +
          weight_floor(numerics.probability) +
          weight_floor(problem.dtype == Dtype::kFp64 ? Dtype::kFp64
                                                     : Dtype::kFp32);

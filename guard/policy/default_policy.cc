@@ -14,7 +14,8 @@ std::string_view default_policy_text() {
 #     reference: {fp16: 2.0e-3}
 #
 # Whatever a file leaves out stays as it is here; a file that has `problems`
-# replaces the whole list below.
+# replaces the whole list below, and one that has `engines` the overrides at
+# the end.
 
 version: 1
 
@@ -479,13 +480,14 @@ problems:
     dtype: fp32
     mask: causal_top_left
 
-# Overrides for engines whose name matches the pattern; later ones win.
-#
-# engines:
-#   "ggml:*":
-#     coverage: sampled
-#     checks: {repeatable: warning}
-#     tolerances: {row-sum: 1.0e-3}
+# Overrides for engines whose name matches the pattern; later ones win. Beside
+# checks they take coverage and tolerances.
+engines:
+  # ggml's kernels multiply what lies in masked cells by a weight of 0, and
+  # llama.cpp keeps its cache free of NaN: unused cells must hold finite
+  # numbers. A cache that comes from elsewhere must be cleared first.
+  "ggml:*":
+    checks: {unused-slots-nan: warning}
 )yaml";
 }
 

@@ -126,16 +126,28 @@ class PolicyReader {
     }
     policy_.patches.push_back(std::move(top));
     if (engines != nullptr) read_engines(*engines);
-    if (!own_problems) use_built_in_problems();
+    if (!own_problems || engines == nullptr)
+      use_built_in(!own_problems, engines == nullptr);
   }
 
-  void use_built_in_problems() {
+  // Takes from the built-in policy what the file leaves out.
+  void use_built_in(bool problems, bool engines) {
     const SourceText text(default_policy_text(), "built-in");
-    const std::optional<YamlNode> root = read_yaml(text, sink_);
+    // A check that is not among check_ids_ is none that could be overridden.
+    DiagnosticSink ignored(text);
+    const std::optional<YamlNode> root = read_yaml(text, ignored);
     if (!root) return;
-    for (const YamlEntry& entry : checked_entries(*root, sink_))
-      if (entry.name == "problems")
-        policy_.problems = expand_problems(entry.value, text, sink_);
+    PolicyReader built_in(text, check_ids_, ignored);
+    for (const YamlEntry& entry : checked_entries(*root, ignored)) {
+      if (problems && entry.name == "problems")
+        policy_.problems = expand_problems(entry.value, text, ignored);
+      if (engines && entry.name == "engines")
+        built_in.read_engines(entry.value);
+    }
+    for (SettingsPatch& patch : built_in.policy_.patches)
+      if (patch.coverage || !patch.severities.empty() ||
+          !patch.tolerances.empty())
+        policy_.patches.push_back(std::move(patch));
   }
 
   void read_seed(const YamlNode& node) {

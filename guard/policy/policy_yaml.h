@@ -22,8 +22,9 @@
 //       tolerances: {row-sum: 1.0e-3}
 //
 // The id "*" is every check; a check's own entry wins over it. A key that is
-// left out keeps its default, and without `problems` the built-in ones are
-// checked. Anchors, aliases, tags and duplicate keys are errors.
+// left out keeps its default; `problems` and `engines` that are left out are
+// those of the built-in policy. Anchors, aliases, tags and duplicate keys are
+// errors.
 //
 // In product expansion, combinations are built in the order of
 // all_problem_fields(), the last field varying fastest; an invalid

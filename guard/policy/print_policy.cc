@@ -202,8 +202,8 @@ std::string print_policy(const Policy& policy) {
     engines += "  " + quoted(patch.engine_glob) + ':' +
                (settings.empty() ? " {}\n" : '\n' + settings);
   }
-  if (!engines.empty()) out += "engines:\n" + engines;
-  return out;
+  // Left out would mean the built-in overrides.
+  return out + (engines.empty() ? "engines: {}\n" : "engines:\n" + engines);
 }
 
 }  // namespace attnguard

@@ -35,6 +35,7 @@ CensusScores::CensusScores(const Problem& problem, const Numerics& numerics,
       channels_(problem.score_channels()),
       unit_(std::max(unit_roundoff(numerics.score),
                      unit_roundoff(numerics.accumulator))),
+      key_error_(numerics.key_error),
       seed_(seed) {}
 
 std::shared_ptr<const CensusScores> CensusScores::make(const Problem& problem,
@@ -85,7 +86,13 @@ double CensusScores::score_error(std::int64_t head) const {
   // The query's channels are slope / scale times powers of two.
   const double channel = slope / problem_.scale();
   const double rounded = quantize(problem_.dtype, channel);
-  return range * (std::abs(rounded - channel) / channel + 4 * unit_);
+  // The largest digit of a key sets the step in which all of them are stored.
+  const double digit = static_cast<double>(
+      std::min(std::max<std::int64_t>(problem_.slots_kv() - 1, 1), kBase - 1));
+  double places = 0;
+  for (std::int64_t m = 0; m < digits_; ++m) places = places * kBase + 1;
+  return range * (std::abs(rounded - channel) / channel + 4 * unit_) +
+         slope * places * digit * key_error_;
 }
 
 void CensusScores::query_row(std::int64_t, std::int64_t head, std::int64_t,

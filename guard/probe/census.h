@@ -41,7 +41,7 @@ class CensusScores final : public ScorePattern {
   double common_score(std::int64_t head, const RowPlace& place) const;
 
   // The largest difference between scores of a row of the head that rounding
-  // leaves.
+  // and the storage of keys leave.
   double score_error(std::int64_t head) const;
 
   std::string name() const override { return "census"; }
@@ -58,6 +58,7 @@ class CensusScores final : public ScorePattern {
   std::int64_t channels_;
   std::int64_t digits_ = 0;  // Channels that take ALiBi back.
   double unit_;              // Roundoff of the scores.
+  double key_error_;         // Numerics::key_error
   std::uint64_t seed_;
 };
 

@@ -210,7 +210,12 @@ TEST(ReferenceBound, StaysANumberWhenScoreErrorsOverflow) {
   numerics.key_error = 1e6;
   ReferenceRow row = row_by_hand();
   row.spread = {0};
-  EXPECT_LT(reference_bound(problem_of("head_dim=16"), numerics, row, 0), 1e-5);
+  row.mass = 1;
+  row.weights = {0, 1};
+  const Problem problem = problem_of("head_dim=16");
+  EXPECT_LT(reference_bound(problem, numerics, row, 0), 1e-5);
+  EXPECT_LT(mass_bound(problem, numerics, row), 1e-5);
+  EXPECT_EQ(weight_bound(problem, numerics, row, 0), 1);
 }
 
 // An engine that holds scores, weights or keys in less than fp32.

@@ -11,8 +11,7 @@ namespace attnguard {
 namespace {
 
 const Policy& built_in() {
-  static const PolicyParse kParse =
-      parse_policy(default_policy_text(), "built-in", kTestChecks);
+  static const PolicyParse kParse = parse_built_in();
   EXPECT_EQ(format_diagnostics(kParse.diagnostics), "");
   static const Policy kNone;
   return kParse.policy ? *kParse.policy : kNone;
@@ -29,25 +28,57 @@ bool one_length(const Problem& p, std::int64_t q, std::int64_t kv) {
          p.seq_len_kv == std::vector<std::int64_t>{kv};
 }
 
-TEST(PolicyDefault, ParsesWithoutDiagnosticsForAnyChecks) {
+TEST(PolicyDefault, ParsesWithoutDiagnostics) {
   EXPECT_FALSE(built_in().problems.empty());
-  const std::array<std::string_view, 1> other = {"other"};
-  EXPECT_TRUE(parse_policy(default_policy_text(), "built-in", other)
-                  .diagnostics.empty());
+  EXPECT_TRUE(parse_built_in().diagnostics.empty());
 }
 
 TEST(PolicyDefault, SpellsOutWhatAPolicyWithoutSettingsMeans) {
-  const Settings written = built_in().resolve("any");
-  const Settings bare = parse("version: 1\n").policy.value().resolve("any");
-  EXPECT_EQ(written.seed, bare.seed);
-  EXPECT_EQ(written.coverage, bare.coverage);
-  for (std::string_view id : kTestChecks) {
-    const CheckSettings& a = written.check(std::string(id));
-    const CheckSettings& b = bare.check(std::string(id));
-    EXPECT_EQ(a.severity, b.severity);
-    for (const DtypeInfo& info : all_dtypes())
-      EXPECT_EQ(a.tolerance(info.dtype), b.tolerance(info.dtype));
+  const PolicyParse version =
+      parse_policy("version: 1\n", "policy.yaml", check_ids());
+  ASSERT_TRUE(version.policy.has_value());
+  for (const char* engine : {"any", "ggml:flash,threads=2"}) {
+    const Settings written = built_in().resolve(engine);
+    const Settings bare = version.policy->resolve(engine);
+    EXPECT_EQ(written.seed, bare.seed);
+    EXPECT_EQ(written.coverage, bare.coverage);
+    for (std::string_view id : check_ids()) {
+      const CheckSettings& a = written.check(std::string(id));
+      const CheckSettings& b = bare.check(std::string(id));
+      EXPECT_EQ(a.severity, b.severity) << id << " of " << engine;
+      for (const DtypeInfo& info : all_dtypes())
+        EXPECT_EQ(a.tolerance(info.dtype), b.tolerance(info.dtype));
+    }
   }
+}
+
+TEST(PolicyDefault, WarnsOfNanInUnusedSlotsForGgmlAlone) {
+  const std::string check = "unused-slots-nan";
+  EXPECT_EQ(built_in().resolve("ggml:softmax").check(check).severity,
+            Severity::kWarning);
+  EXPECT_EQ(built_in().resolve("ggml:softmax").check("unused-slots").severity,
+            Severity::kError);
+  EXPECT_EQ(built_in().resolve("builtin:tiled").check(check).severity,
+            Severity::kError);
+}
+
+// As with problems: a file's own list replaces the built-in one.
+TEST(PolicyDefault, EnginesOfAFileReplaceItsOverrides) {
+  const auto severity = [](std::string_view text) {
+    const PolicyParse file = parse_policy(text, "policy.yaml", check_ids());
+    EXPECT_EQ(format_diagnostics(file.diagnostics), "");
+    return file.policy.value_or(Policy{})
+        .resolve("ggml:flash")
+        .check("unused-slots-nan")
+        .severity;
+  };
+  EXPECT_EQ(severity("version: 1\nproblems: [{seq_len: 4}]\n"),
+            Severity::kWarning);
+  EXPECT_EQ(severity("version: 1\nengines: {}\n"), Severity::kError);
+  EXPECT_EQ(severity("version: 1\n"
+                     "engines:\n"
+                     "  \"ggml:*\": {checks: {unused-slots-nan: off}}\n"),
+            Severity::kOff);
 }
 
 TEST(PolicyDefault, IsCheapEnough) {

@@ -26,13 +26,14 @@ void expect_same(const Policy& a, const Policy& b) {
 }
 
 Policy reparsed(const Policy& policy) {
-  PolicyParse again = parse(print_policy(policy));
+  PolicyParse again =
+      parse_policy(print_policy(policy), "policy.yaml", check_ids());
   EXPECT_EQ(format_diagnostics(again.diagnostics), "") << print_policy(policy);
   return again.policy.value_or(Policy{});
 }
 
 void expect_round_trip(std::string_view text) {
-  const PolicyParse first = parse(text);
+  const PolicyParse first = parse_policy(text, "policy.yaml", check_ids());
   ASSERT_TRUE(first.policy.has_value())
       << format_diagnostics(first.diagnostics);
   const Policy again = reparsed(*first.policy);
@@ -111,7 +112,8 @@ TEST(PolicyPrint, ProblemsAreGroupedBackIntoProducts) {
             "    head_dim_qk: 64\n"
             "    head_dim_v: 64\n"
             "    dtype: fp32\n"
-            "    mask: [full, \"sliding_window(left=3,right=0)\"]\n");
+            "    mask: [full, \"sliding_window(left=3,right=0)\"]\n"
+            "engines: {}\n");
 }
 
 TEST(PolicyPrint, PatchesOfOneGlobBecomeOne) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "guard/check/check.h"
 #include "guard/policy/policy_yaml.h"
 
 namespace attnguard {
@@ -17,6 +18,12 @@ inline constexpr std::array<std::string_view, 7> kTestChecks = {
 
 inline PolicyParse parse(std::string_view text) {
   return parse_policy(text, "policy.yaml", kTestChecks);
+}
+
+// The built-in policy names checks that there are, of which kTestChecks has
+// only some.
+inline PolicyParse parse_built_in() {
+  return parse_policy(default_policy_text(), "built-in", check_ids());
 }
 
 // The diagnostics as "line:column message".

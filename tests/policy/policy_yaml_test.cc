@@ -34,7 +34,7 @@ TEST(PolicyYaml, AVersionAloneIsThePolicyOfDefaults) {
 }
 
 TEST(PolicyYaml, WithoutProblemsTheBuiltInOnesAreKept) {
-  const Policy built_in = good(default_policy_text());
+  const Policy built_in = parse_built_in().policy.value_or(Policy{});
   const Policy tuned = good(
       "version: 1\n"
       "tolerances:\n"

@@ -102,5 +102,25 @@ TEST(CensusError, LeavesAKeyVisibleInBf16At16384Keys) {
   EXPECT_GT(census_error(narrow, Dtype::kBf16, 16384, 16384).at(100), 0.4);
 }
 
+// Under ALiBi the keys hold their position, which quantised keys blur.
+TEST(CensusScores, CountTheStorageOfKeysUnderAlibi) {
+  std::string why_not;
+  for (const char* alibi : {"", " alibi_max_bias=8"}) {
+    const Problem problem =
+        problem_of(std::string("num_heads=2 seq_len=100 head_dim=64 "
+                               "mask=causal_bottom_right") +
+                   alibi);
+    Numerics numerics;
+    const auto exact = CensusScores::make(problem, numerics, 3, why_not);
+    numerics.key_error = 1.0 / 254;
+    const auto stored = CensusScores::make(problem, numerics, 3, why_not);
+    ASSERT_TRUE(exact && stored) << why_not;
+    // One digit of 0 to 99, stored to within 99/254 of it.
+    EXPECT_NEAR(stored->score_error(0) - exact->score_error(0),
+                problem.alibi_slope(0) * 99 / 254, 1e-12);
+    EXPECT_LT(exact->score_error(0), 1e-4);
+  }
+}
+
 }  // namespace
 }  // namespace attnguard

@@ -50,13 +50,23 @@ struct Inputs {
   Decoded query, key, value;
 };
 
-// The weights of a row's allowed keys, and the largest products that rounding
-// of the scores grows with.
+// The weights of a row's allowed keys and of its sink, and the largest products
+// that rounding of the scores grows with.
 struct Weights {
   std::vector<std::int64_t> keys;
   std::vector<double> weight;
+  double sink = 0;
   double largest = 0, magnitude = 0, block_magnitude = 0;
 };
+
+// Of the paper, for a power of two of heads and for the heads beyond it.
+inline double slope_of(const Problem& p, std::int64_t h) {
+  std::int64_t n = 1;
+  while (n * 2 <= p.num_heads) n *= 2;
+  const double per_head = *p.alibi_max_bias / static_cast<double>(n);
+  return h < n ? std::pow(2.0, -per_head * static_cast<double>(h + 1))
+               : std::pow(2.0, -per_head * (static_cast<double>(h - n) + 0.5));
+}
 
 inline Weights weights_of(const Inputs& in, std::int64_t b, std::int64_t h,
                           std::int64_t q) {
@@ -75,19 +85,34 @@ inline Weights weights_of(const Inputs& in, std::int64_t b, std::int64_t h,
         dot += query[c] * key[c];
         abs_dot += std::abs(query[c] * key[c]);
       }
+      double score = dot * p.scale();
+      result.largest = std::max(result.largest, std::abs(score));
+      if (p.softcap) score = *p.softcap * std::tanh(score / *p.softcap);
+      if (p.alibi_max_bias) {
+        const std::int64_t newest = q + p.len_kv(b) - p.len_q(b);
+        const double bias =
+            slope_of(p, h) * std::abs(static_cast<double>(newest - j));
+        score -= bias;
+        result.largest = std::max(result.largest, bias);
+      }
       result.keys.push_back(j);
-      result.weight.push_back(dot * p.scale());
+      result.weight.push_back(score);
       result.magnitude = std::max(result.magnitude, abs_dot);
       result.block_magnitude =
           std::max(result.block_magnitude, abs_query * max_abs(key));
-      result.largest = std::max(result.largest, std::abs(dot * p.scale()));
     }
   }
   if (result.keys.empty()) return result;
-  const double top = std::ranges::max(result.weight);
-  double sum = 0;
+  double top = std::ranges::max(result.weight);
+  if (!p.sinks.empty()) {
+    top = std::max(top, p.sink(h));
+    result.sink = std::exp(p.sink(h) - top);
+    result.largest = std::max(result.largest, std::abs(p.sink(h)));
+  }
+  double sum = result.sink;
   for (double& w : result.weight) sum += w = std::exp(w - top);
   for (double& w : result.weight) w /= sum;
+  result.sink /= sum;
   return result;
 }
 
@@ -100,7 +125,7 @@ inline Row expected_row(const Inputs& in, const Numerics& numerics,
   const double score_error =
       p.scale() * (5 * std::sqrt(p.head_dim_qk) * u * weights.magnitude +
                    numerics.key_error * weights.block_magnitude) +
-      u * (4 * weights.largest + 4);
+      u * (4 * weights.largest + 4 + 6 * p.softcap.value_or(0));
   const double weight_error =
       unit_roundoff(numerics.probability) + 5 * std::sqrt(n) * u;
   Row row{std::vector<double>(p.head_dim_v), std::vector<double>(p.head_dim_v)};
@@ -117,7 +142,8 @@ inline Row expected_row(const Inputs& in, const Numerics& numerics,
     row.output[c] = o;
     row.bound[c] =
         2 * score_error *
-            sum_over_keys([c, o](auto v) { return std::abs(v[c] - o); }) +
+            (sum_over_keys([c, o](auto v) { return std::abs(v[c] - o); }) +
+             weights.sink * std::abs(o)) +
         weight_error * sum_over_keys([c](auto v) { return std::abs(v[c]); }) +
         numerics.value_error * stored +
         unit_roundoff(p.output_dtype()) * std::abs(o) + 1e-7;
