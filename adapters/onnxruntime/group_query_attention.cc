@@ -40,6 +40,11 @@ std::string unsupported(const Problem& problem, int) {
     return "the operator takes as many queries of every entry";
   if (problem.max_len_q() > 1 && !equal_lengths_kv(problem))
     return "lengths differ only where seq_len_q=1";
+  if (problem.max_len_q() > 1 && problem.batch > 1 &&
+      problem.max_len_kv() > problem.max_len_q())
+    return "several queries after a past need batch=1";
+  if (problem.out_dtype && *problem.out_dtype != problem.dtype)
+    return "the output has the inputs' type";
   for (std::int64_t b = 0; b < problem.batch; ++b)
     if (problem.len_kv(b) < problem.len_q(b))
       return "every query brings its own key: seq_len_kv >= seq_len_q";
@@ -93,8 +98,12 @@ NodeCall prepare(const AttentionCall& call, int opset) {
       gather("query", call.query, lengths_q(p), 0, queries, Form::kMerged),
       new_rows("key", call.key),
       new_rows("value", call.value),
-      gather("past_key", call.key, lengths_kv(p), 0, past, Form::kHeads),
-      gather("past_value", call.value, lengths_kv(p), 0, past, Form::kHeads),
+      past == 0
+          ? NodeTensor{}
+          : gather("past_key", call.key, lengths_kv(p), 0, past, Form::kHeads),
+      past == 0 ? NodeTensor{}
+                : gather("past_value", call.value, lengths_kv(p), 0, past,
+                         Form::kHeads),
       integer_tensor("seqlens_k", kInt32, last, {p.batch}),
       integer_tensor("total_sequence_length", kInt32,
                      std::vector{static_cast<std::int32_t>(keys)}, {1})};

@@ -35,6 +35,8 @@ bool has_empty_row(const Problem& problem) {
 std::string unsupported(const Problem& problem, int) {
   if (problem.num_heads != problem.num_kv_heads)
     return "the operator has as many heads for keys as for queries";
+  if (problem.out_dtype && *problem.out_dtype != problem.dtype)
+    return "the output has the inputs' type";
   if (problem.mask_form == MaskForm::kBoolean ||
       problem.mask_form == MaskForm::kInverted)
     return "attention_bias is additive";

@@ -488,6 +488,10 @@ engines:
   # numbers. A cache that comes from elsewhere must be cleared first.
   "ggml:*":
     checks: {unused-slots-nan: warning}
+
+  # ONNX Runtime's operators do the same with masked values.
+  "onnxruntime:*":
+    checks: {unused-slots-nan: warning}
 )yaml";
 }
 
