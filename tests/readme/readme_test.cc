@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "adapters/llama_cpp/ggml.h"
+#if ATTNGUARD_WITH_ONNXRUNTIME
+#include "adapters/onnxruntime/onnxruntime.h"
+#endif
 #include "adapters/plain/builtin.h"
 #include "guard/base/text.h"
 #include "guard/check/check.h"
@@ -339,6 +342,20 @@ TEST(Readme, ShowsRealOutputOfGgml) {
   }
   EXPECT_GE(expect_real_output(kGgmlAdapter), 1);
 }
+
+#if ATTNGUARD_WITH_ONNXRUNTIME
+TEST(Readme, ShowsRealOutputOfOnnxRuntime) {
+  const Result<Engine> engine = kOnnxRuntimeAdapter.open(
+      {"onnxruntime:attention", "attention", {{"version", "1.26.0"}}});
+  if (!engine.ok()) {
+    const std::string& reason = engine.status().message();
+    if (engine_is_required("onnxruntime")) FAIL() << reason;
+    ASSERT_EQ(engine.status().code(), StatusCode::kNotFound) << reason;
+    GTEST_SKIP() << "skipped: " << reason;
+  }
+  EXPECT_EQ(expect_real_output(kOnnxRuntimeAdapter), 3);
+}
+#endif
 
 // The run itself is a test of the command; here its counts.
 TEST(Readme, CountsTheDefectsOfTheSelftest) {
