@@ -129,10 +129,10 @@ int explain_command(const Arguments& arguments, std::ostream& out,
   if (check == nullptr)
     return usage_error(err, "unknown check '" + arguments.subject + "'" +
                                 suggestion(arguments.subject, check_ids()));
-  out << check->id << ": " << check->summary << "\ncost: " << check->cost
-      << "\n\n"
-      << check->explanation;
+  // The page begins with the check's name and summary.
+  out << check->explanation;
   if (!check->explanation.ends_with('\n')) out << '\n';
+  out << "\nCost\n  " << check->cost << '\n';
   return kExitPass;
 }
 
