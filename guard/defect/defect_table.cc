@@ -129,6 +129,7 @@ std::span<const Defect* const> all_defects() {
 
       // padding_or_unused_slot_leak
       &kDefectLongestLengthForAll,
+      &kDefectPaddingMinusTenThousand,
       &kDefectLengthOneTooLong,
       &kDefectLengthRoundedToTile,
       &kDefectFirstLengthForAll,

@@ -65,6 +65,7 @@ extern const Defect kDefectWindowIgnoredInDecode;
 extern const Defect kDefectWindowIgnoredInPrefill;
 extern const Defect kDefectWindowEdgeRoundedToTile;
 extern const Defect kDefectLongestLengthForAll;
+extern const Defect kDefectPaddingMinusTenThousand;
 extern const Defect kDefectLengthOneTooLong;
 extern const Defect kDefectLengthRoundedToTile;
 extern const Defect kDefectFirstLengthForAll;

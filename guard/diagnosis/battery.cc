@@ -46,7 +46,7 @@ std::vector<JudgedRow> rows_to_judge(const Problem& problem) {
 
 }  // namespace
 
-SideFeatures SideFeatures::of(const Engine& engine) {
+BatteryCalls BatteryCalls::of(const Engine& engine) {
   return {.lse = engine.capabilities.has(Feature::kLse),
           .weights = engine.capabilities.has(Feature::kWeights),
           .append = static_cast<bool>(engine.append)};
@@ -57,7 +57,7 @@ bool is_unwritten(double x) {
 }
 
 Battery::Battery(const Problem& problem, const Numerics& numerics,
-                 std::uint64_t seed, const SideFeatures& features)
+                 std::uint64_t seed, const BatteryCalls& calls)
     : problem_(std::make_unique<const Problem>(problem)),
       plan_(problem.head_dim_v),
       rows_(rows_to_judge(problem)) {
@@ -107,8 +107,9 @@ Battery::Battery(const Problem& problem, const Numerics& numerics,
   };
   fill_unused("unused-large", UnusedFill::kLarge,
               std::min(numerics.largest_input(own.dtype) / 16, 4096.0));
-  fill_unused("unused-nan", UnusedFill::kNan,
-              std::numeric_limits<double>::quiet_NaN());
+  if (calls.unused_nan)
+    fill_unused("unused-nan", UnusedFill::kNan,
+                std::numeric_limits<double>::quiet_NaN());
   const auto cuts = std::make_shared<CutAssignment>(own, 0, base);
   if (cuts->perturbs_anything()) {
     const auto perturb = [&](const std::string& label, double amplitude,
@@ -120,17 +121,17 @@ Battery::Battery(const Problem& problem, const Numerics& numerics,
     perturb("perturb", 1, 0x64696131);
     if (extreme > 1) perturb("perturb-extreme", extreme, 0x64696132);
   }
-  request_side_outputs(features, base);
+  request_side_outputs(calls, base);
   plan_.request_in_every_call(std::make_shared<Ones>());
 }
 
-void Battery::request_side_outputs(const SideFeatures& features,
+void Battery::request_side_outputs(const BatteryCalls& calls,
                                    std::uint64_t base) {
   const auto scores = std::make_shared<RandomScores>(*problem_, base);
   const auto values = std::make_shared<RandomValues>(*problem_, base);
-  if (features.lse) request(scores, values, {.ask_lse = true});
-  if (features.weights) request(scores, values, {.ask_weights = true});
-  if (!features.append) return;
+  if (calls.lse) request(scores, values, {.ask_lse = true});
+  if (calls.weights) request(scores, values, {.ask_weights = true});
+  if (!calls.append) return;
   const std::int64_t most = most_tokens_to_append(*problem_);
   if (most >= 1) request(scores, values, {.append = 1});
   if (most > 1) request(scores, values, {.append = most});

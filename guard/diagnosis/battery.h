@@ -37,13 +37,16 @@ struct JudgedRow {
   std::int64_t batch = 0, head = 0, query = 0;
 };
 
-// What an engine gives beside the output, and so what calls there are.
-struct SideFeatures {
+// Which calls there are besides those that every engine can run.
+struct BatteryCalls {
   bool lse = false;
   bool weights = false;
   bool append = false;
+  bool unused_nan = true;  // NaN in unused places.
 
-  static SideFeatures of(const Engine& engine);
+  // What the engine gives beside the output.
+
+  static BatteryCalls of(const Engine& engine);
 };
 
 // One kind of number that a call gives, in the order in which
@@ -66,7 +69,7 @@ class Battery {
  public:
   // Probes that do not fit the problem or the engine's numerics are left out.
   Battery(const Problem& problem, const Numerics& numerics, std::uint64_t seed,
-          const SideFeatures& features = {});
+          const BatteryCalls& calls = {});
 
   const Problem& problem() const { return *problem_; }
   const Plan& plan() const { return plan_; }
@@ -84,7 +87,7 @@ class Battery {
  private:
   void request(const ScorePatternPtr& scores, const ValuePatternPtr& values,
                const CallMode& mode = {});
-  void request_side_outputs(const SideFeatures& features, std::uint64_t base);
+  void request_side_outputs(const BatteryCalls& calls, std::uint64_t base);
 
   std::unique_ptr<const Problem> problem_;  // Patterns keep its address.
   Plan plan_;

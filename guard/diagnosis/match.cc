@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "guard/diagnosis/battery.h"
-#include "guard/diagnosis/candidate.h"
 #include "guard/diagnosis/further_problems.h"
+#include "guard/diagnosis/trial.h"
 
 namespace attnguard {
 namespace {
@@ -32,10 +30,6 @@ constexpr std::chrono::seconds kMostEngineTime{10};
 constexpr std::size_t kMostExplanations = 5;
 constexpr std::size_t kMostNearMisses = 3;
 
-// An explanation that agrees with the engine so many times closer than another
-// wins, where the other one is off by more than rounding of weights and output.
-constexpr double kClearlyCloser = 16;
-
 using Clock = std::chrono::steady_clock;
 
 double work_of(const Problem& problem) {
@@ -47,193 +41,20 @@ double work_of(const Problem& problem) {
          static_cast<double>(problem.head_dim_qk + problem.head_dim_v);
 }
 
-// How a candidate fares.
-struct Standing {
-  const Candidate* candidate = nullptr;
-  bool alive = true;  // It has reproduced every call so far.
-  int reproduced = 0;
-  int telling_reproduced = 0;
-  double difference = 0;  // Largest of the calls that it reproduced.
-  double roundings = 0;   // The same in units of in_roundings.
-
-  // Where it was lost; empty while it is alive.
-  std::string lost_by;
-
-  bool is_defect() const { return candidate->defect != nullptr; }
-  std::string name() const {
-    if (is_defect()) return std::string(candidate->defect->id);
-    return candidate->convention.empty()
-               ? "a correct engine"
-               : "the reading '" + candidate->convention + "'";
-  }
-};
-
-using Standings = std::vector<Standing>;
-
-bool any_alive(const Standings& standings) {
-  return std::any_of(standings.begin(), standings.end(),
-                     [](const Standing& one) { return one.alive; });
-}
-
-std::size_t count_alive(const Standings& standings) {
-  return static_cast<std::size_t>(
-      std::count_if(standings.begin(), standings.end(),
-                    [](const Standing& one) { return one.alive; }));
-}
-
-std::string amount(double difference) {
-  if (std::isinf(difference)) return "a NaN or an infinity";
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.2g", difference);
-  return text;
-}
-
-// One problem: the battery's calls, and what the engine returned.
-class Trial {
- public:
-  Trial(const Problem& problem, const Numerics& numerics, std::uint64_t seed,
-        const SideFeatures& features)
-      : numerics_(numerics),
-        battery_(problem, numerics, seed, features),
-        conventions_(alternative_conventions(problem)),
-        replay_(battery_) {}
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
-
-  const Problem& problem() const { return battery_.problem(); }
-  int calls() const { return battery_.size(); }
-  int telling() const {
-    return static_cast<int>(std::count(telling_.begin(), telling_.end(), true));
-  }
-
-  const std::vector<Convention>& conventions() const { return conventions_; }
-
-  // Runs the engine and finds out which calls are telling: those that a
-  // correct engine does not reproduce, or from which it is so far, with bounds
-  // that are wide, that a closer explanation is preferred. False when the
-  // engine fails.
-  bool record(const Engine& engine) {
-    auto outputs = record_outputs(engine, battery_);
-    if (!outputs) return false;
-    outputs_ = std::move(*outputs);
-    telling_.assign(outputs_.size(), false);
-    const Candidate reference = reference_candidate();
-    for (int call = 0; call < calls(); ++call)
-      if (!judge(call, [&](const CallJudge& judge) {
-            const Likeness likeness =
-                judge.compare(reference, outputs_[index(call)]);
-            telling_[index(call)] =
-                !likeness.same || in_roundings(likeness) > kClearlyCloser;
-          }))
-        return false;
-    return true;
-  }
-
-  // Ends every candidate at its first call that it does not reproduce; telling
-  // calls come first, since most end there.
-  void knock_out(Standings& standings) {
-    for (int call : telling_first()) {
-      if (!any_alive(standings)) return;
-      judge(call, [&](const CallJudge& judge) {
-        for (Standing& one : standings)
-          if (one.alive) one.alive = compare(judge, call, one);
-      });
-    }
-  }
-
-  // Compares every candidate with every call, whether or not it fails.
-  void count(Standings& standings) {
-    for (int call = 0; call < calls(); ++call)
-      judge(call, [&](const CallJudge& judge) {
-        for (Standing& one : standings) compare(judge, call, one);
-      });
-  }
-
-  // The first two that are alive and differ on this problem, whatever the
-  // engine does; {nullptr, nullptr} when there are none.
-  std::pair<const Standing*, const Standing*> first_split(
-      const Standings& standings) {
-    std::pair<const Standing*, const Standing*> found{};
-    for (int call = 0; call < calls() && found.first == nullptr; ++call)
-      judge(call, [&](const CallJudge& judge) {
-        const Standing* first = nullptr;
-        std::vector<double> rows;
-        for (const Standing& one : standings) {
-          if (!one.alive) continue;
-          if (first == nullptr) {
-            first = &one;
-            rows = judge.numbers_of(*one.candidate);
-          } else if (!judge.compare(*one.candidate, rows).same) {
-            found = {first, &one};
-            return;
-          }
-        }
-      });
-    return found;
-  }
-
- private:
-  // A difference in multiples of what rounding of weights and output explains
-  // at the largest value, storage errors left out.
-  double in_roundings(const Likeness& likeness) const {
-    return likeness.relative / (4 * (unit_roundoff(numerics_.probability) +
-                                     unit_roundoff(problem().output_dtype())));
-  }
-
-  static std::size_t index(int call) { return static_cast<std::size_t>(call); }
-
-  template <typename Use>
-  bool judge(int call, Use use) {
-    return replay_.with_call(call, [&](const ReplayedCall& inputs) {
-      use(CallJudge(battery_, inputs, numerics_, conventions_));
-    });
-  }
-
-  bool compare(const CallJudge& judge, int call, Standing& one) {
-    const Likeness likeness =
-        judge.compare(*one.candidate, outputs_[index(call)]);
-    if (likeness.same) {
-      ++one.reproduced;
-      if (telling_[index(call)]) ++one.telling_reproduced;
-      one.difference = std::max(one.difference, likeness.difference);
-      one.roundings = std::max(one.roundings, in_roundings(likeness));
-    } else if (one.lost_by.empty()) {
-      one.lost_by = "'" + battery_.plan().calls()[index(call)].name() +
-                    "' on '" + problem().text() + "', where that differs by " +
-                    amount(likeness.difference);
-    }
-    return likeness.same;
-  }
-
-  std::vector<int> telling_first() const {
-    std::vector<int> order;
-    for (const bool wanted : {true, false})
-      for (int call = 0; call < calls(); ++call)
-        if (telling_[index(call)] == wanted) order.push_back(call);
-    return order;
-  }
-
-  Numerics numerics_;
-  Battery battery_;
-  std::vector<Convention> conventions_;
-  Replay replay_;
-  std::vector<std::vector<double>> outputs_;
-  std::vector<bool> telling_;
-};
-
 // The whole comparison of one engine.
 class Matcher {
  public:
-  Matcher(const Engine& engine, std::uint64_t seed)
-      : engine_(engine),
-        features_(SideFeatures::of(engine)),
-        seed_(seed),
-        start_(Clock::now()) {}
+  Matcher(const Engine& engine, std::uint64_t seed, const BatteryCalls& calls)
+      : engine_(engine), calls_(calls), seed_(seed), start_(Clock::now()) {}
+
+  // Whether one of the problems says so.
+  bool spreads_unused_nan() const { return spreads_unused_nan_; }
 
   std::optional<Diagnosis> run(const Problem& smallest,
                                const Problem& original) {
     const Trial* trial = record(smallest);
     if (trial == nullptr) return std::nullopt;
+    spreads_unused_nan_ |= trial->spreads_unused_nan();
     if (trial->telling() == 0) return run_again(smallest, original);
     candidates_ = all_candidates(smallest);
     candidates_.push_back(reference_candidate());
@@ -289,7 +110,7 @@ class Matcher {
   const Trial* record(const Problem& problem) {
     if (work_of(problem) > kMostWork || out_of_time()) return nullptr;
     auto trial = std::make_unique<Trial>(problem, numerics_of(engine_, problem),
-                                         seed_, features_);
+                                         seed_, calls_);
     if (!trial->record(engine_)) return nullptr;
     trials_.push_back(std::move(trial));
     return trials_.back().get();
@@ -325,7 +146,7 @@ class Matcher {
       Trial trial(
           problem,
           runs_here ? numerics_of(engine_, problem) : default_numerics(problem),
-          seed_, features_);
+          seed_, calls_);
       const auto [one, other] = trial.first_split(standings_);
       if (one == nullptr) continue;
       if (!runs_here) {
@@ -462,20 +283,40 @@ class Matcher {
   }
 
   const Engine& engine_;
-  SideFeatures features_;
+  BatteryCalls calls_;
   std::uint64_t seed_;
   Clock::time_point start_;
   std::vector<std::unique_ptr<Trial>> trials_;  // The failing problems.
   std::vector<Candidate> candidates_;
   Standings standings_;
   Diagnosis diagnosis_;
+  bool spreads_unused_nan_ = false;
 };
 
 }  // namespace
 
 std::optional<Diagnosis> diagnose(const Engine& engine, const Problem& smallest,
                                   const Problem& original, std::uint64_t seed) {
-  return Matcher(engine, seed).run(smallest, original);
+  BatteryCalls calls = BatteryCalls::of(engine);
+  Matcher matcher(engine, seed, calls);
+  const std::optional<Diagnosis> diagnosis = matcher.run(smallest, original);
+  if (!matcher.spreads_unused_nan() || !diagnosis ||
+      !diagnosis->equally_good.empty())
+    return diagnosis;
+  // Many kernels multiply what they mask by 0, which NaN survives. Beside
+  // another fault that is one more, and no defect has two.
+  calls.unused_nan = false;
+  std::optional<Diagnosis> without =
+      Matcher(engine, seed, calls).run(smallest, original);
+  if (!without || without->explanations.empty() ||
+      !without->explanations.front().reproduces_all)
+    return diagnosis;
+  for (Explanation& one : without->explanations)
+    one.told_apart += (one.told_apart.empty() ? "" : "; ") +
+                      std::string(
+                          "and NaN in unused places reaches the output as well "
+                          "(unused-slots-nan)");
+  return without;
 }
 
 }  // namespace attnguard

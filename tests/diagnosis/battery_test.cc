@@ -84,7 +84,7 @@ TEST(Battery, TakesEveryProblem) {
     const Problem problem = random_problem(seed);
     const Engine engine = reference_engine();
     const Battery battery(problem, default_numerics(problem), seed,
-                          SideFeatures::of(engine));
+                          BatteryCalls::of(engine));
     EXPECT_GE(battery.size(), 5) << problem.text();
     const auto outputs = record_outputs(engine, battery);
     ASSERT_TRUE(outputs.has_value()) << problem.text();
@@ -104,11 +104,11 @@ TEST(Battery, ReadsWhatIsGivenBesideTheOutput) {
       "batch=2 num_heads=2 seq_len_q=5 seq_len_kv=9,7 head_dim=4 dtype=fp32 "
       "block_size=4");
   Engine engine = reference_engine();
-  ASSERT_TRUE(SideFeatures::of(engine).lse);
-  ASSERT_TRUE(SideFeatures::of(engine).weights);
-  ASSERT_TRUE(SideFeatures::of(engine).append);
+  ASSERT_TRUE(BatteryCalls::of(engine).lse);
+  ASSERT_TRUE(BatteryCalls::of(engine).weights);
+  ASSERT_TRUE(BatteryCalls::of(engine).append);
   const Battery battery(problem, default_numerics(problem), 1,
-                        SideFeatures::of(engine));
+                        BatteryCalls::of(engine));
   const auto right = record_outputs(engine, battery);
   // The key of a block that belongs to nobody is written, one LSE is not.
   engine.append = [](const CacheAppend& append) {

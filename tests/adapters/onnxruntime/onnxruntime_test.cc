@@ -158,11 +158,12 @@ TEST(OnnxRuntime126, MissesKeysWhereLengthsAreGiven) {
           Field(&Finding::kind, FindingKind::kMiss), Field(&Finding::batch, 0),
           Field(&Finding::query, 0), Field(&Finding::key, 4))));
   ASSERT_TRUE(result.diagnosis.has_value());
-  bool named = false;
-  for (const Explanation& one : result.diagnosis->explanations)
-    named |= one.id == "top-left-for-bottom-right" ||
-             one.convention.find("causal_top_left") != std::string::npos;
-  EXPECT_TRUE(named) << "its own 0 * NaN is a second fault";
+  ASSERT_FALSE(result.diagnosis->explanations.empty());
+  // Aligned top-left for two queries, and bottom-right for one, as above.
+  const Explanation& best = result.diagnosis->explanations.front();
+  EXPECT_EQ(best.id, "chunk-aligned-top-left");
+  EXPECT_TRUE(best.reproduces_all);
+  EXPECT_THAT(best.told_apart, HasSubstr("unused-slots-nan"));
 }
 
 // A boolean mask that leaves a row nothing: 1.26.0 gave the mean of what is
@@ -209,6 +210,10 @@ TEST(OnnxRuntime130Unused, PaddedKeysOfMultiHeadAttentionCanWin) {
   EXPECT_EQ(result.verdict, Verdict::kViolation);
   EXPECT_EQ(expect_check(result, "visibility").verdict, Verdict::kPass);
   EXPECT_EQ(expect_check(result, "unused-slots").verdict, Verdict::kViolation);
+  ASSERT_TRUE(result.diagnosis.has_value());
+  ASSERT_FALSE(result.diagnosis->explanations.empty());
+  EXPECT_EQ(result.diagnosis->explanations.front().id,
+            "padding-minus-ten-thousand");
 }
 
 struct BadSpec {
