@@ -261,10 +261,14 @@ std::optional<std::int64_t> Evaluator::rank_at(const Graph& graph,
   if (node->is_any({"Transpose", "Softmax", "Cast", "Identity", "Dropout",
                     "Slice", "Tanh", "Clip", "Concat"}))
     return rank_at(*node->graph, node->input(0), depth + 1);
-  if (node->is_any({"MatMul", "Add", "Sub", "Mul", "Div"})) {
-    const auto a = rank_at(*node->graph, node->input(0), depth + 1);
-    const auto b = rank_at(*node->graph, node->input(1), depth + 1);
+  if (node->is_any({"MatMul", "Add", "Sub", "Mul", "Div", "Where"})) {
+    const std::size_t first = node->is("Where") ? 1 : 0;
+    const auto a = rank_at(*node->graph, node->input(first), depth + 1);
+    const auto b = rank_at(*node->graph, node->input(first + 1), depth + 1);
     if (a && b) return std::max(*a, *b);
+    // Scores have heads or a batch in front; what is put on them is broadcast.
+    const auto known = a ? a : b;
+    if (known && *known > 2 && !node->is("MatMul")) return known;
   }
   if (node->is("Unsqueeze")) {
     const auto a = rank_at(*node->graph, node->input(0), depth + 1);
