@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "ci/commands.h"
 #include "ci/lint/lint.h"
@@ -64,6 +65,26 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
+namespace {
+
+// The text in lines of at most 98 characters, each indented by two; words
+// that are longer stay whole.
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t kWidth = 96;
+  std::string out, line;
+  std::istringstream words(one_line(text));
+  for (std::string word; words >> word;) {
+    if (!line.empty() && line.size() + 1 + word.size() > kWidth) {
+      out += "  " + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return out + "  " + line + "\n";
+}
+
+}  // namespace
+
 std::string text_report(const std::vector<FileResult>& results) {
   std::string out;
   for (const FileResult& result : results) {
@@ -72,8 +93,7 @@ std::string text_report(const std::vector<FileResult>& results) {
       out += one_line(result.file + ": " + (finding.note ? "note: " : "") +
                       std::string(finding.rule) + ": node '" + finding.node +
                       "'") +
-             "\n  " + one_line(finding.message) +
-             "\n  fix: " + one_line(finding.fix) + "\n";
+             "\n" + wrapped(finding.message) + wrapped("fix: " + finding.fix);
     for (const std::string& note : result.notes)
       out += one_line(result.file + ": note: " + note) + "\n";
     out += one_line(result.file + ": " + verdict_of(result)) + ": " +

@@ -48,9 +48,8 @@ Value Layer::operator()(Builder& b, const Value& hidden) const {
   if (before) scores = before(b, scores);
   Value weights = b.op("Softmax", {scores}, softmax, name);
   if (after) weights = after(b, weights);
-  const Value out =
-      transposed ? b.op("MatMul", {b.op("Transpose", {weights}, swap), v})
-                 : b.op("MatMul", {weights, v});
+  if (transposed) weights = b.op("Transpose", {weights}, swap);
+  const Value out = b.op("MatMul", {weights, v}, {}, output_name);
   const Value joined =
       b.op("Reshape", {b.op("Transpose", {out}, {{"perm", Dims{0, 2, 1, 3}}}),
                        b.vector({0, 0, kWidth})});

@@ -19,9 +19,10 @@ struct Layer {
   Attributes softmax = {{"axis", std::int64_t{-1}}};
   int type = kFloat;
   std::string name = "softmax";
-  Value keys_from = "";     // Another sequence: cross-attention.
-  Value past_key = "";      // [batch, heads, n, width / heads]
-  bool transposed = false;  // Scores are key * query^T.
+  std::string output_name = "";  // Of the product with the values.
+  Value keys_from = "";          // Another sequence: cross-attention.
+  Value past_key = "";           // [batch, heads, n, width / heads]
+  bool transposed = false;       // Scores are key * query^T.
   bool prescaled = false;
   bool grouped = false;  // One KV head, expanded.
 

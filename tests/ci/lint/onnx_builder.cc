@@ -86,9 +86,9 @@ void Builder::output(const Value& value) {
 }
 
 Value Builder::constant(const Dims& dims, const std::vector<double>& values,
-                        int type) {
+                        int type, const std::string& name) {
   auto& tensor = *state_->graph().add_initializer();
-  tensor.set_name(state_->fresh());
+  tensor.set_name(name.empty() ? state_->fresh() : name);
   fill(tensor, dims, values, type);
   return tensor.name();
 }

@@ -29,7 +29,7 @@ class Builder {
   void output(const Value& value);
   // Raw bytes of the type; fp16 by rounding.
   Value constant(const Dims& dims, const std::vector<double>& values,
-                 int type = kFloat);
+                 int type = kFloat, const std::string& name = "");
   // A Constant node in place of an initialiser.
   Value constant_node(const Dims& dims, const std::vector<double>& values,
                       int type = kFloat);
