@@ -173,11 +173,24 @@ std::string Builder::write(const std::string& name) const {
   return write_file(name, bytes());
 }
 
+namespace {
+
+struct Folder {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() /
+      ("attnguard_lint_test_" + std::to_string(getpid()));
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+}  // namespace
+
 std::string temporary_folder() {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("attnguard_lint_test_" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  return folder.string();
+  static const Folder folder;  // Removed when the tests end.
+  return folder.path.string();
 }
 
 std::string write_file(const std::string& name, const std::string& bytes) {
