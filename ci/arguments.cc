@@ -29,7 +29,8 @@ struct Grammar {
   CLI::App* list = nullptr;
   CLI::App* explain = nullptr;
   CLI::App* policy = nullptr;
-  CLI::App* lint = nullptr;
+  CLI::App* lint = nullptr;  // Of policies.
+  CLI::App* lint_models = nullptr;
   CLI::App* print = nullptr;
   CLI::App* selftest = nullptr;
   std::vector<Option> options;
@@ -38,6 +39,7 @@ struct Grammar {
   CLI::App* command(CLI::App& parent, const char* name, const char* summary);
   void add_check(Arguments& into);
   void add_selftest(Arguments& into);
+  void add_lint(Arguments& into);
   void add_option(CLI::App* to, const char* name, const char* value,
                   const char* summary, std::optional<std::string>* once,
                   Texts* many = nullptr);
@@ -116,6 +118,14 @@ void Grammar::add_selftest(Arguments& into) {
   add_option(selftest, "--format", "text|json", "Of the report", &into.format);
 }
 
+void Grammar::add_lint(Arguments& into) {
+  lint_models = command(app, "lint", "Find wrong attention in ONNX files");
+  lint_models->add_option("files", into.files, "ONNX files; none is run")
+      ->option_text(" ");
+  add_option(lint_models, "--format", "text|json|github", "Of the report",
+             &into.format);
+}
+
 Grammar::Grammar(Arguments& into) {
   app.allow_extras();
   app.require_subcommand(0, 1);
@@ -123,14 +133,15 @@ Grammar::Grammar(Arguments& into) {
   add_check(into);
   list = command(app, "list", "Print what there is to choose from");
   list->add_option("what", into.subject,
-                   "engines, checks, masks, problems, formats or fields")
+                   "engines, checks, masks, problems, formats, fields or "
+                   "lint-rules")
       ->option_text(" ");
   add_option(list, "--policy", "FILE", "Whose problems; default: built-in",
              &into.policy);
-  explain = command(app, "explain", "Explain a check");
+  explain = command(app, "explain", "Explain a check or a lint rule");
   explain
       ->add_option("check", into.subject,
-                   "The check's id; see 'attnguard list checks'")
+                   "The id; see 'attnguard list checks' and 'lint-rules'")
       ->option_text(" ");
   policy = command(app, "policy", "Work with policy files");
   policy->require_subcommand(0, 1);
@@ -140,6 +151,7 @@ Grammar::Grammar(Arguments& into) {
   add_option(print, "--policy", "FILE", "Printed in canonical form",
              &into.policy);
   add_selftest(into);
+  add_lint(into);
   app.footer(kFooter);  // Last: sub-commands inherit it when they are made.
 }
 
@@ -205,8 +217,9 @@ Status collect(const Grammar& grammar) {
 Status read_grammar(Grammar& grammar, Arguments& into) {
   CLI::App& app = grammar.app;
   if (app.get_subcommands().empty())
-    return missing_command(app, "attnguard",
-                           {"check", "list", "explain", "policy", "selftest"});
+    return missing_command(
+        app, "attnguard",
+        {"check", "list", "explain", "policy", "selftest", "lint"});
   const CLI::App* given = app.get_subcommands().front();
   if (given == grammar.policy) {
     if (given->get_subcommands().empty())
@@ -214,12 +227,13 @@ Status read_grammar(Grammar& grammar, Arguments& into) {
                              {"lint", "print"});
     given = given->get_subcommands().front();
   }
-  into.command = given == grammar.check      ? Command::kCheck
-                 : given == grammar.list     ? Command::kList
-                 : given == grammar.explain  ? Command::kExplain
-                 : given == grammar.lint     ? Command::kPolicyLint
-                 : given == grammar.selftest ? Command::kSelftest
-                                             : Command::kPolicyPrint;
+  into.command = given == grammar.check         ? Command::kCheck
+                 : given == grammar.list        ? Command::kList
+                 : given == grammar.explain     ? Command::kExplain
+                 : given == grammar.lint        ? Command::kPolicyLint
+                 : given == grammar.selftest    ? Command::kSelftest
+                 : given == grammar.lint_models ? Command::kLint
+                                                : Command::kPolicyPrint;
   const Status status = collect(grammar);
   return status.ok() ? check_extras(app, *given) : status;
 }

@@ -20,6 +20,7 @@ enum class Command {
   kPolicyLint,
   kPolicyPrint,
   kSelftest,
+  kLint,
 };
 
 struct Arguments {
@@ -27,6 +28,7 @@ struct Arguments {
   std::string help;     // The page asked for; only for kHelp.
   std::string subject;  // What to list or explain; the file to lint.
 
+  std::vector<std::string> files;  // Model files to lint.
   std::vector<std::string> engines;
   std::vector<std::string> problems;
   std::vector<std::string> checks;

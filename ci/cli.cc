@@ -25,6 +25,8 @@ int dispatch(const Arguments& arguments, const std::string& command_line,
       return policy_print_command(arguments, out, err);
     case Command::kSelftest:
       return selftest_command(arguments, out, err, surroundings);
+    case Command::kLint:
+      return lint_command(arguments, out, err);
     case Command::kVersion:
       out << "attnguard " << command_version() << '\n';
       return kExitPass;

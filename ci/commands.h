@@ -28,6 +28,9 @@ int policy_print_command(const Arguments& arguments, std::ostream& out,
 int selftest_command(const Arguments& arguments, std::ostream& out,
                      std::ostream& err, const Surroundings& surroundings);
 
+int lint_command(const Arguments& arguments, std::ostream& out,
+                 std::ostream& err);
+
 // "0.1.0"
 std::string_view command_version();
 

@@ -5,6 +5,7 @@
 
 #include "ci/adapter_table.h"
 #include "ci/commands.h"
+#include "ci/lint/rule.h"
 #include "ci/usage.h"
 #include "guard/base/text.h"
 #include "guard/check/check.h"
@@ -84,18 +85,26 @@ void list_fields(const Policy&, std::ostream& out) {
   print_lines(lines, out);
 }
 
+void list_lint_rules(const Policy&, std::ostream& out) {
+  std::vector<Line> lines;
+  for (const lint::Rule* rule : lint::all_rules())
+    lines.push_back({std::string(rule->id), std::string(rule->summary)});
+  print_lines(lines, out);
+}
+
 struct Topic {
   std::string_view name;
   void (*print)(const Policy& policy, std::ostream& out);
 };
 
-constexpr std::array<Topic, 6> kTopics = {{
+constexpr std::array<Topic, 7> kTopics = {{
     {"engines", list_engines},
     {"checks", list_checks},
     {"masks", list_masks},
     {"problems", list_problems},
     {"formats", list_formats},
     {"fields", list_fields},
+    {"lint-rules", list_lint_rules},
 }};
 
 }  // namespace
@@ -125,6 +134,10 @@ int explain_command(const Arguments& arguments, std::ostream& out,
   if (arguments.subject.empty())
     return usage_error(err, "explain which check?",
                        "'attnguard list checks' shows all");
+  if (const lint::Rule* rule = lint::find_rule(arguments.subject)) {
+    out << rule->explanation;
+    return kExitPass;
+  }
   const CheckInfo* check = find_check(arguments.subject);
   if (check == nullptr)
     return usage_error(err, "unknown check '" + arguments.subject + "'" +

@@ -1,0 +1,53 @@
+// `attnguard lint`: what is wrong with the attention of an ONNX file, without
+// running it.
+#include <ostream>
+
+#include "ci/commands.h"
+#include "ci/lint/lint.h"
+#include "ci/lint/reader.h"
+#include "ci/usage.h"
+#include "guard/base/text.h"
+
+namespace attnguard {
+namespace {
+
+struct Format {
+  std::string_view name;
+  std::string (*render)(const std::vector<lint::FileResult>& results);
+};
+
+constexpr Format kFormats[] = {{"text", lint::text_report},
+                               {"json", lint::json_report},
+                               {"github", lint::github_report}};
+
+}  // namespace
+
+int lint_command(const Arguments& arguments, std::ostream& out,
+                 std::ostream& err) {
+  if (arguments.files.empty())
+    return usage_error(err, "lint which file?",
+                       "write 'attnguard lint FILE.onnx'");
+  if (!lint::has_reader())
+    return usage_error(err, "this build has no ONNX reader",
+                       "install libonnx-dev, libprotobuf-dev and "
+                       "protobuf-compiler, and build again");
+  const std::string name = arguments.format.value_or("text");
+  const Format* format = nullptr;
+  std::vector<std::string_view> names;
+  for (const Format& known : kFormats) {
+    names.push_back(known.name);
+    if (known.name == name) format = &known;
+  }
+  if (format == nullptr)
+    return usage_error(
+        err, "--format: unknown '" + name + "'" + suggestion(name, names));
+  std::vector<lint::FileResult> results;
+  for (const std::string& file : arguments.files)
+    results.push_back(lint::lint_file(file));
+  for (const lint::FileResult& result : results)
+    if (!result.status.ok()) usage_error(err, result.status.message());
+  out << format->render(results);
+  return lint::exit_code(results);
+}
+
+}  // namespace attnguard
