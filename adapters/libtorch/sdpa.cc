@@ -9,6 +9,7 @@ namespace attnguard::libtorch {
 namespace {
 
 constexpr std::size_t kMessageBytes = 512;
+constexpr double kRoundingsOfAKey = 8;
 
 bool mask_is(const Problem& problem, std::string_view kind) {
   const std::vector<MaskTerm>& terms = problem.mask.terms();
@@ -154,8 +155,12 @@ Numerics Sdpa::numerics(const Problem& problem) const {
   Numerics numerics = default_numerics(problem);
   if (problem.dtype == Dtype::kBf16 || problem.dtype == Dtype::kFp16)
     numerics.score = numerics.probability = problem.dtype;
-  if (behaviour[static_cast<std::size_t>(problem.dtype)].narrow_sums)
+  if (behaviour[static_cast<std::size_t>(problem.dtype)].narrow_sums) {
     numerics.accumulator = problem.dtype;
+    // Weights are normalised before the product, so that no partial sum is
+    // exact: as if each value were stored with the error of a few roundings.
+    numerics.value_error = kRoundingsOfAKey * unit_roundoff(problem.dtype);
+  }
   const double factor = factor_of(problem);
   if (!kernel->has_scale && factor > 1)
     numerics.max_input = dtype_info(problem.dtype).max_finite / factor;

@@ -138,7 +138,6 @@ TEST(LibTorchWeights, AreJudgedOnlyWhereTheyAreAskedFor) {
 TEST(LibTorchControl, IsCausalForBottomRightMissesKeys) {
   const Result<Engine> engine = open_engine("sdpa,threads=1,causal=flag");
   ATTNGUARD_SKIP_WITHOUT_LIBTORCH(engine);
-  EXPECT_EQ(verify_line(engine.value(), kSquare).verdict, Verdict::kPass);
   const ProblemResult result =
       verify_line(engine.value(),
                   "num_heads=2 seq_len_q=3 seq_len_kv=8 head_dim=16 "
