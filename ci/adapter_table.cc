@@ -7,6 +7,9 @@
 #if ATTNGUARD_WITH_GGML
 #include "adapters/llama_cpp/ggml.h"
 #endif
+#if ATTNGUARD_WITH_LIBTORCH
+#include "adapters/libtorch/libtorch.h"
+#endif
 #if ATTNGUARD_WITH_ONNXRUNTIME
 #include "adapters/onnxruntime/onnxruntime.h"
 #endif
@@ -25,6 +28,9 @@ std::span<const Adapter* const> all_adapters() {
 #endif
 #if ATTNGUARD_WITH_ONNXRUNTIME
     &kOnnxRuntimeAdapter,
+#endif
+#if ATTNGUARD_WITH_LIBTORCH
+    &kLibTorchAdapter,
 #endif
   };
   return kAdapters;

@@ -3,7 +3,7 @@
 #
 #   ci/setup.sh              everything to build, test and bench
 #   ci/setup.sh --minimal    only what the library and the command need
-#   ci/setup.sh --engines    everything, and npm to fetch real engines with
+#   ci/setup.sh --engines    everything, LibTorch, and npm to fetch real engines
 #
 # Looks before it installs: when nothing is missing, nothing is run, and no
 # network or root is needed. Exits 1 with the list when something is missing
@@ -55,6 +55,9 @@ if ((want_engines)); then
   commands+='
 npm            npm
 nodejs         node
+'
+  headers+='
+libtorch-dev          torch/csrc/Export.h
 '
 fi
 # Good to have: a failure to install these is no failure.

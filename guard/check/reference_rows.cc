@@ -94,8 +94,10 @@ class RowJudge {
     if (scores_ == Scores::kUsual || row.num_keys == 0) return bound;
     const double merged =
         8 * unit_roundoff(context_.numerics.accumulator) * row.max_abs_score;
-    return 2 * bound +
-           std::expm1(merged) * row.weighted_abs[static_cast<std::size_t>(c)];
+    const double weighted = row.weighted_abs[static_cast<std::size_t>(c)];
+    // Scores of a narrow accumulator may be wrong by any factor; of nothing.
+    if (weighted == 0) return 2 * bound;
+    return 2 * bound + std::expm1(merged) * weighted;
   }
 
   const CheckContext& context_;

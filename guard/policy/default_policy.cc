@@ -492,6 +492,10 @@ engines:
   # ONNX Runtime's operators do the same with masked values.
   "onnxruntime:*":
     checks: {unused-slots-nan: warning}
+
+  # So does LibTorch's unfused attention.
+  "libtorch:*":
+    checks: {unused-slots-nan: warning}
 )yaml";
 }
 

@@ -266,8 +266,10 @@ CensusError census_error(const Numerics& numerics, Dtype output_dtype,
   const double unit = unit_roundoff(numerics.accumulator);
   const double partial = 2 * CensusCode::kWalkBound + 2;
   error.fixed = 4 * unit_roundoff(Dtype::kFp32);
-  if (unit <= 0x1p-24)
-    error.fixed += static_cast<double>(count) * partial * unit;
+  // In a narrow one, values that are not exact have errors that do not cancel
+  // as codes do.
+  error.fixed += static_cast<double>(count) *
+                 (unit <= 0x1p-24 ? partial * unit : numerics.value_error);
   // Beside a large sink weights and outputs may be below the normal numbers.
   error.fixed += total * (smallest_subnormal(output_dtype) +
                           static_cast<double>(count) *
