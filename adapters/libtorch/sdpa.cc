@@ -155,6 +155,10 @@ Numerics Sdpa::numerics(const Problem& problem) const {
   Numerics numerics = default_numerics(problem);
   if (problem.dtype == Dtype::kBf16 || problem.dtype == Dtype::kFp16)
     numerics.score = numerics.probability = problem.dtype;
+  // A plain BLAS adds one key after another, and equal weights are rounded
+  // alike each time: half of `keys` roundings of the whole sum.
+  const auto keys = static_cast<double>(problem.max_len_kv());
+  numerics.value_error = keys / 2 * unit_roundoff(numerics.accumulator);
   if (behaviour[static_cast<std::size_t>(problem.dtype)].narrow_sums) {
     numerics.accumulator = problem.dtype;
     // Weights are normalised before the product, so that no partial sum is
