@@ -199,7 +199,9 @@ Status Library::status(OrtStatus* status, const std::string& what) const {
 Result<std::shared_ptr<const Library>> load_library(
     const std::string& path, const std::string& version) {
   static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const Library>> loaded;
+  // Never destroyed, as what it holds is never released.
+  static auto& loaded =
+      *new std::map<std::string, std::shared_ptr<const Library>>;
 
   const Result<std::string> found = find_file(path, version);
   if (!found.ok()) return found.status();
