@@ -26,7 +26,7 @@ rooms='
 @runtime     guard/runtime/*
 @report      guard/report/*
 @pipeline    guard/pipeline.h
-@adapter     adapters/adapter.h
+@adapter     adapters/adapter.h adapters/engines_folder.h
 @formats     fmt/* nlohmann/* pugixml.hpp
 @system      omp.h dlfcn.h fcntl.h pthread.h signal.h unistd.h sys/* *intrin.h
 '
@@ -45,6 +45,7 @@ guard/diagnosis/*          @diagnosis @defect @finding @policy @probe @engine @p
 guard/report/*             @report @finding @problem @base
 guard/runtime/*            @runtime @check @finding @policy @probe @engine @problem @base
 guard/pipeline.*           @pipeline @runtime @check @diagnosis @defect @finding @policies @probe @engine @problem @base
+adapters/engines_folder.*  @adapter @base
 adapters/adapter.*         @adapter @engine @problem @base
 adapters/defect/*          @own @adapter @defect @engine @problem @base
 adapters/*                 @own @adapter @engine @problem @base

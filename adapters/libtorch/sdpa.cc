@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "adapters/libtorch/dense.h"
+#include "guard/problem/empty_rows.h"
 
 namespace attnguard::libtorch {
 namespace {
@@ -47,16 +48,6 @@ MaskBy choose_mask(const Problem& problem, CausalFlag causal) {
        mask_is(problem, "causal_bottom_right")))
     return MaskBy::kFlag;
   return flag_means_mask(problem) ? MaskBy::kFlag : MaskBy::kTensor;
-}
-
-bool has_empty_row(const Problem& problem) {
-  KeyRanges allowed;
-  for (std::int64_t b = 0; b < problem.batch; ++b)
-    for (std::int64_t i = 0; i < problem.len_q(b); ++i) {
-      problem.mask.allowed(problem.row(b, i), allowed);
-      if (allowed.empty()) return true;
-    }
-  return false;
 }
 
 // What the problem's scale is beside 1 / sqrt(head_dim_qk); 1 unless it says.

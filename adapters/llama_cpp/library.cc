@@ -3,12 +3,13 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <string_view>
 #include <system_error>
 #include <vector>
+
+#include "adapters/engines_folder.h"
 
 namespace attnguard::ggml {
 namespace {
@@ -17,12 +18,6 @@ namespace fs = std::filesystem;
 
 Status not_found(std::string message) {
   return {StatusCode::kNotFound, std::move(message)};
-}
-
-// An empty variable counts as unset, as shells make it easy to leave one.
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
 }
 
 struct Place {
@@ -37,12 +32,8 @@ Place library_place(const std::string& path) {
   if (!path.empty()) return {path, "path="};
   if (std::string named = environment("ATTNGUARD_GGML_PATH"); !named.empty())
     return {named, "ATTNGUARD_GGML_PATH"};
-  if (std::string engines = environment("ATTNGUARD_ENGINES_DIR");
-      !engines.empty())
-    return {engines + "/llama_cpp/lib", "ATTNGUARD_ENGINES_DIR"};
-  std::string cache = environment("XDG_CACHE_HOME");
-  if (cache.empty()) cache = environment("HOME") + "/.cache";
-  return {cache + "/attnguard/engines/llama_cpp/lib", "the default"};
+  const EnginesFolder engines = engines_folder();
+  return {engines.path + "/llama_cpp/lib", engines.origin};
 }
 
 // lib<stem>.so, or the name with a version in it: lib<stem>.so.0,

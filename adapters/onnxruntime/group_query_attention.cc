@@ -115,12 +115,6 @@ NodeCall prepare(const AttentionCall& call, int opset) {
   return node;
 }
 
-void finish(const NodeCall& node, const AttentionCall& call) {
-  const Problem& p = *call.problem;
-  scatter(node.outputs.front(), Form::kMerged, lengths_q(p), p.head_dim_v,
-          call.output);
-}
-
 }  // namespace
 
 const Kernel kGroupQueryAttention = {
@@ -139,7 +133,7 @@ const Kernel kGroupQueryAttention = {
     .unsupported = unsupported,
     .numerics = usual_numerics,
     .prepare = prepare,
-    .finish = finish,
+    .finish = finish_merged,
 };
 
 }  // namespace attnguard::onnxruntime

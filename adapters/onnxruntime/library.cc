@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "adapters/engines_folder.h"
 #include "guard/base/text.h"
 
 namespace attnguard::onnxruntime {
@@ -34,20 +34,6 @@ Status not_found(std::string message) {
   return {StatusCode::kNotFound, "onnxruntime: " + std::move(message)};
 }
 
-// An empty variable counts as unset, as shells make it easy to leave one.
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-std::string engines_folder() {
-  if (std::string named = environment("ATTNGUARD_ENGINES_DIR"); !named.empty())
-    return named;
-  std::string cache = environment("XDG_CACHE_HOME");
-  if (cache.empty()) cache = environment("HOME") + "/.cache";
-  return cache + "/attnguard/engines";
-}
-
 // "1.9.1" before "1.30.0".
 std::vector<std::int64_t> numbers_of(std::string_view version) {
   std::vector<std::int64_t> numbers;
@@ -62,7 +48,7 @@ constexpr std::string_view kFolderPrefix = "onnxruntime-";
 std::vector<std::string> fetched_versions() {
   std::vector<std::string> versions;
   std::error_code error;
-  for (fs::directory_iterator it(engines_folder(), error), end;
+  for (fs::directory_iterator it(engines_folder().path, error), end;
        !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     if (name.starts_with(kFolderPrefix))
@@ -76,7 +62,8 @@ std::vector<std::string> fetched_versions() {
 }
 
 std::string fetched_folder(const std::string& version) {
-  return engines_folder() + "/" + std::string(kFolderPrefix) + version + "/lib";
+  return engines_folder().path + "/" + std::string(kFolderPrefix) + version +
+         "/lib";
 }
 
 // libonnxruntime.so or the name with a version behind it; empty: none.
@@ -118,11 +105,11 @@ Result<std::string> find_file(const std::string& path,
     std::string have;
     for (const std::string& one : fetched)
       have += (have.empty() ? "; there is " : ", ") + one;
-    return not_found("version=" + version + " is not in " + engines_folder() +
-                     have);
+    return not_found("version=" + version + " is not in " +
+                     engines_folder().path + have);
   }
   return not_found(
-      "not found: looked in " + engines_folder() +
+      "not found: looked in " + engines_folder().path +
       "/onnxruntime-*/lib\nfetch it with ci/fetch_engines.sh, or name a "
       "library with path= or ATTNGUARD_ONNXRUNTIME_PATH");
 }

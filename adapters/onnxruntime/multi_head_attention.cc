@@ -5,6 +5,7 @@
 
 #include "adapters/onnxruntime/kernel_table.h"
 #include "adapters/onnxruntime/tensors.h"
+#include "guard/problem/empty_rows.h"
 
 namespace attnguard::onnxruntime {
 namespace {
@@ -20,16 +21,6 @@ bool is_causal(const Problem& problem) {
 bool needs_bias(const Problem& problem) {
   return problem.mask_form != MaskForm::kImplied ||
          !(mask_is(problem, "full") || is_causal(problem));
-}
-
-bool has_empty_row(const Problem& problem) {
-  KeyRanges allowed;
-  for (std::int64_t b = 0; b < problem.batch; ++b)
-    for (std::int64_t i = 0; i < problem.len_q(b); ++i) {
-      problem.mask.allowed(problem.row(b, i), allowed);
-      if (allowed.empty()) return true;
-    }
-  return false;
 }
 
 std::string unsupported(const Problem& problem, int) {
@@ -78,12 +69,6 @@ NodeCall prepare(const AttentionCall& call, int opset) {
   return node;
 }
 
-void finish(const NodeCall& node, const AttentionCall& call) {
-  const Problem& p = *call.problem;
-  scatter(node.outputs.front(), Form::kMerged, lengths_q(p), p.head_dim_v,
-          call.output);
-}
-
 }  // namespace
 
 const Kernel kMultiHeadAttention = {
@@ -100,7 +85,7 @@ const Kernel kMultiHeadAttention = {
     .unsupported = unsupported,
     .numerics = usual_numerics,
     .prepare = prepare,
-    .finish = finish,
+    .finish = finish_merged,
 };
 
 }  // namespace attnguard::onnxruntime

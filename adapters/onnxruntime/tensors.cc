@@ -130,6 +130,11 @@ void scatter(const NodeTensor& from, Form form,
         copy_row(view, to, b, h, i, i, channels);
 }
 
+void finish_merged(const NodeCall& node, const AttentionCall& call) {
+  scatter(node.outputs.front(), Form::kMerged, lengths_q(*call.problem),
+          call.problem->head_dim_v, call.output);
+}
+
 std::vector<std::int64_t> lengths_q(const Problem& problem) {
   std::vector<std::int64_t> lengths;
   for (std::int64_t b = 0; b < problem.batch; ++b)

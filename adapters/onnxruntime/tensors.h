@@ -37,6 +37,9 @@ void scatter(const NodeTensor& from, Form form,
              const std::vector<std::int64_t>& lengths, std::int64_t channels,
              const TensorView& to);
 
+// The first output, merged, to call.output.
+void finish_merged(const NodeCall& node, const AttentionCall& call);
+
 // seq_len_q and seq_len_kv, one for each entry.
 std::vector<std::int64_t> lengths_q(const Problem& problem);
 std::vector<std::int64_t> lengths_kv(const Problem& problem);

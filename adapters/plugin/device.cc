@@ -84,8 +84,8 @@ Result<std::shared_ptr<Memory>> device_memory(
       std::make_shared<DeviceMemory>(instance);
   const Status status = try_memory(*memory);
   if (!status.ok())
-    return Status(status.code(), "plugin '" + instance->library().path +
-                                     "': " + status.message());
+    return Status(status.code(),
+                  "plugin '" + instance->path() + "': " + status.message());
   return memory;
 }
 

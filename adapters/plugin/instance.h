@@ -27,7 +27,7 @@ class Instance {
   Instance& operator=(const Instance&) = delete;
   ~Instance();
 
-  const Library& library() const { return *library_; }
+  const std::string& path() const { return library_->path; }
   const Description& description() const { return description_; }
   bool has_memory() const { return library_->call.allocate != nullptr; }
   bool has_append() const { return library_->call.append != nullptr; }

@@ -26,7 +26,7 @@ std::string describe(const Instance& instance) {
   if (!says.description.empty())
     text += (text.empty() ? "" : ": ") + says.description;
   text += text.empty() ? "plugin " : ", ";
-  return text + instance.library().path +
+  return text + instance.path() +
          (instance.has_memory() && !says.host_accessible
               ? ", in memory of its own"
               : "");

@@ -222,7 +222,8 @@ TEST(CheckCommand, FindsAnUnwritableFileBeforeItRuns) {
 }
 
 TEST(CheckCommand, ReportsAFullDisk) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP();
+  if (!std::filesystem::exists("/dev/full"))
+    GTEST_SKIP() << "skipped: /dev/full not found";
   expect_usage_error(check("builtin:tiled", {"--output", "/dev/full"}),
                      "No space left");
 }

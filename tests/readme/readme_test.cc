@@ -23,7 +23,7 @@
 #include "guard/pipeline.h"
 #include "guard/policy/policy_yaml.h"
 #include "guard/report/report.h"
-#include "tests/adapters/llama_cpp/required_engine.h"
+#include "tests/support/required_engine.h"
 
 namespace attnguard {
 // In place of the built-in policy, whose long problems take seconds.

@@ -7,20 +7,8 @@
 
 #include "guard/diagnosis/match.h"
 #include "guard/pipeline.h"
-#include "tests/adapters/llama_cpp/required_engine.h"
 #include "tests/support/engines.h"
-
-// Ends the test where the module was not found: skipped, or failed where
-// LibTorch is required.
-#define ATTNGUARD_SKIP_WITHOUT_LIBTORCH(engine)              \
-  if (!(engine).ok()) {                                      \
-    if ((engine).status().code() != StatusCode::kNotFound || \
-        engine_is_required("libtorch"))                      \
-      FAIL() << (engine).status().message();                 \
-    GTEST_SKIP() << "skipped: libtorch not found: "          \
-                 << (engine).status().message();             \
-  }                                                          \
-  static_assert(true)
+#include "tests/support/required_engine.h"
 
 namespace attnguard {
 namespace {
@@ -97,7 +85,7 @@ class LibTorch : public testing::TestWithParam<Case> {};
 
 TEST_P(LibTorch, PassesEveryCheck) {
   const Result<Engine> engine = open_engine(GetParam().engine);
-  ATTNGUARD_SKIP_WITHOUT_LIBTORCH(engine);
+  ATTNGUARD_SKIP_WITHOUT("libtorch", engine);
   for (std::string line : kLines) {
     line += std::string(" dtype=") + GetParam().dtype;
     const ProblemResult result = verify_line(engine.value(), line);
@@ -124,7 +112,7 @@ constexpr const char* kSquare =
 
 TEST(LibTorchWeights, AreJudgedOnlyWhereTheyAreAskedFor) {
   const Result<Engine> without = open_engine("sdpa,threads=1");
-  ATTNGUARD_SKIP_WITHOUT_LIBTORCH(without);
+  ATTNGUARD_SKIP_WITHOUT("libtorch", without);
   const Result<Engine> with = open_engine("sdpa_weights,threads=1");
   ASSERT_TRUE(with.ok()) << with.status().message();
   EXPECT_FALSE(without.value().capabilities.has(Feature::kWeights));
@@ -137,7 +125,7 @@ TEST(LibTorchWeights, AreJudgedOnlyWhereTheyAreAskedFor) {
 // is_causal lets the first query see the first key, whatever the lengths.
 TEST(LibTorchControl, IsCausalForBottomRightMissesKeys) {
   const Result<Engine> engine = open_engine("sdpa,threads=1,causal=flag");
-  ATTNGUARD_SKIP_WITHOUT_LIBTORCH(engine);
+  ATTNGUARD_SKIP_WITHOUT("libtorch", engine);
   const ProblemResult result =
       verify_line(engine.value(),
                   "num_heads=2 seq_len_q=3 seq_len_kv=8 head_dim=16 "
@@ -157,7 +145,7 @@ TEST(LibTorchControl, IsCausalForBottomRightMissesKeys) {
 // bottom-right mask hides from them.
 TEST(LibTorchControl, IsCausalForBottomRightLeaksKeys) {
   const Result<Engine> engine = open_engine("sdpa,threads=1,causal=flag");
-  ATTNGUARD_SKIP_WITHOUT_LIBTORCH(engine);
+  ATTNGUARD_SKIP_WITHOUT("libtorch", engine);
   const ProblemResult result = verify_line(
       engine.value(),
       "seq_len_q=9 seq_len_kv=6 head_dim=16 mask=causal_bottom_right "
@@ -171,7 +159,7 @@ TEST(LibTorchControl, IsCausalForBottomRightLeaksKeys) {
 // 0 * NaN in what is masked: the built-in policy makes it a warning.
 TEST(LibTorchUnused, SpreadsNanFromUnusedSlots) {
   const Result<Engine> engine = open_engine("sdpa,threads=1");
-  ATTNGUARD_SKIP_WITHOUT_LIBTORCH(engine);
+  ATTNGUARD_SKIP_WITHOUT("libtorch", engine);
   const ProblemResult result =
       verify_line(engine.value(),
                   "batch=2 seq_len_q=4 seq_len_kv=9,5 head_dim=16 mask=full");
@@ -186,7 +174,7 @@ TEST(LibTorchUnused, SpreadsNanFromUnusedSlots) {
 // The rule for rows without a key is what this release was seen to do.
 TEST(LibTorchEmptyRows, KeepTheRuleOfTheRelease) {
   const Result<Engine> engine = open_engine("sdpa,threads=1");
-  ATTNGUARD_SKIP_WITHOUT_LIBTORCH(engine);
+  ATTNGUARD_SKIP_WITHOUT("libtorch", engine);
   const std::string line =
       "num_heads=2 seq_len_q=9 seq_len_kv=4 head_dim=16 "
       "mask=causal_bottom_right empty_row=";
@@ -208,7 +196,7 @@ TEST(LibTorchEmptyRows, KeepTheRuleOfTheRelease) {
 
 TEST(LibTorchUnsupported, SaysWhy) {
   const Result<Engine> engine = open_engine("sdpa,threads=1");
-  ATTNGUARD_SKIP_WITHOUT_LIBTORCH(engine);
+  ATTNGUARD_SKIP_WITHOUT("libtorch", engine);
   const auto reason = [&](const std::string& line) {
     return unsupported_reason(engine.value(), parse(line));
   };

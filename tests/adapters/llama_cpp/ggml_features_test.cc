@@ -12,8 +12,8 @@
 #include "tests/adapters/llama_cpp/fp64_error.h"
 #include "tests/adapters/llama_cpp/open_ggml.h"
 #include "tests/adapters/llama_cpp/random_call.h"
-#include "tests/adapters/llama_cpp/required_engine.h"
 #include "tests/support/problems.h"
+#include "tests/support/required_engine.h"
 
 namespace attnguard {
 namespace {
@@ -115,7 +115,7 @@ TEST_P(GgmlFeature, AgreesWithFp64WithinTheErrorItStates) {
         "softmax|fp32", "softmax|fp16", "softmax|bf16"}) {
     const auto pieces = split(text, '|');
     const Result<Engine> opened = open_ggml(std::string(pieces[0]));
-    ATTNGUARD_SKIP_WITHOUT_GGML(opened);
+    ATTNGUARD_SKIP_WITHOUT("ggml", opened);
     const Engine& engine = opened.value();
     EXPECT_TRUE(engine.capabilities.has(feature)) << text;
     RandomCall tensors(
@@ -148,7 +148,7 @@ std::string reason(const char* engine, const char* line) {
 
 TEST(GgmlFeatures, SayWhatTheyCannotRun) {
   const Result<Engine> engine = open_ggml("flash");
-  ATTNGUARD_SKIP_WITHOUT_GGML(engine);
+  ATTNGUARD_SKIP_WITHOUT("ggml", engine);
   const char* far =
       "num_heads=2 seq_len_q=1 seq_len_kv=2050 head_dim=64 alibi_max_bias=8 "
       "mask=causal_bottom_right";
@@ -174,7 +174,7 @@ TEST(GgmlFeatures, SayWhatTheyCannotRun) {
 
 TEST(GgmlFeatures, RowsWithNoKeyAreWhatTheProblemSays) {
   const Result<Engine> engine = open_ggml("softmax");
-  ATTNGUARD_SKIP_WITHOUT_GGML(engine);
+  ATTNGUARD_SKIP_WITHOUT("ggml", engine);
   for (const char* lengths : {"seq_len_q=4 seq_len_kv=2",
                               "seq_len_q=4 "
                               "seq_len_kv=0"}) {
@@ -192,7 +192,7 @@ TEST(GgmlFeatures, RowsWithNoKeyAreWhatTheProblemSays) {
 // A library from before sinks has the rest.
 TEST(GgmlFeatures, LeaveOutSinksThatTheLibraryHasNot) {
   const auto loaded = ggml::load_library("");
-  ATTNGUARD_SKIP_WITHOUT_GGML(loaded);
+  ATTNGUARD_SKIP_WITHOUT("ggml", loaded);
   auto old = std::make_shared<ggml::Library>(*loaded.value());
   old->call.flash_attn_ext_add_sinks = nullptr;
   old->call.soft_max_add_sinks = nullptr;
@@ -212,7 +212,7 @@ TEST(GgmlFeatures, LeaveOutSinksThatTheLibraryHasNot) {
 
 TEST(GgmlFeatures, SoftmaxGivesItsWeights) {
   const Result<Engine> engine = open_ggml("softmax");
-  ATTNGUARD_SKIP_WITHOUT_GGML(engine);
+  ATTNGUARD_SKIP_WITHOUT("ggml", engine);
   EXPECT_TRUE(engine.value().capabilities.has(Feature::kWeights));
   EXPECT_FALSE(open_ggml("flash").value().capabilities.has(Feature::kWeights));
   for (const char* more : {"", " packed=true"}) {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "tests/adapters/llama_cpp/open_ggml.h"
-#include "tests/adapters/llama_cpp/required_engine.h"
 #include "tests/support/engines.h"
+#include "tests/support/required_engine.h"
 
 namespace attnguard {
 namespace {
@@ -30,7 +30,7 @@ class GgmlUnderGuard : public testing::TestWithParam<GgmlCase> {};
 
 TEST_P(GgmlUnderGuard, PassesEveryCheck) {
   const Result<Engine> engine = open_ggml(GetParam().spec);
-  ATTNGUARD_SKIP_WITHOUT_GGML(engine);
+  ATTNGUARD_SKIP_WITHOUT("ggml", engine);
   for (const char* shape :
        {"batch=2 num_heads=6 num_kv_heads=2 seq_len=100 head_dim=64 "
         "mask=causal_bottom_right",
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
 // where 2048 + 1 is 2048.
 TEST(GgmlUnderGuard, FindsTheDecodeWhoseRowSumSticksAt2048Keys) {
   const Result<Engine> engine = open_ggml("flash,kv=f16");
-  ATTNGUARD_SKIP_WITHOUT_GGML(engine);
+  ATTNGUARD_SKIP_WITHOUT("ggml", engine);
   const std::string line =
       "num_heads=2 seq_len_kv=8192 head_dim=64 dtype=fp16 "
       "mask=causal_bottom_right seq_len_q=";
@@ -93,7 +93,7 @@ TEST(GgmlUnderGuard, FindsNanOfUnusedSlotsAndThePolicyWarns) {
       "mask=prefix_lm(prefix=7) dtype=fp32";
   for (const char* spec : {"flash", "softmax"}) {
     const Result<Engine> engine = open_ggml(spec);
-    ATTNGUARD_SKIP_WITHOUT_GGML(engine);
+    ATTNGUARD_SKIP_WITHOUT("ggml", engine);
     const ProblemResult strict =
         run_problem(engine.value(), line, {"unused-slots", "unused-slots-nan"});
     EXPECT_EQ(strict.verdict, Verdict::kViolation) << findings_text(strict);
@@ -115,7 +115,7 @@ TEST(GgmlUnderGuard, FindsNanOfUnusedSlotsAndThePolicyWarns) {
 // rows.
 TEST_P(GgmlUnderGuard, PassesWithEveryFeature) {
   const Result<Engine> engine = open_ggml(GetParam().spec);
-  ATTNGUARD_SKIP_WITHOUT_GGML(engine);
+  ATTNGUARD_SKIP_WITHOUT("ggml", engine);
   for (const char* shape :
        {"num_heads=6 num_kv_heads=2 seq_len=65 head_dim=64 softcap=4 "
         "mask=causal_bottom_right+sliding_window(left=31,right=0)",
@@ -170,7 +170,7 @@ TEST(GgmlUnderGuard, FindsAFeatureThatIsLeftOut) {
       "mask=causal_bottom_right+sliding_window(left=15,right=0)";
   for (const char* spec : {"flash", "softmax"}) {
     const Result<Engine> engine = open_ggml(spec);
-    ATTNGUARD_SKIP_WITHOUT_GGML(engine);
+    ATTNGUARD_SKIP_WITHOUT("ggml", engine);
     for (const Control& control :
          {Control{"seq_len=65 softcap=4",
                   [](Problem& p) { p.softcap.reset(); }},
@@ -199,7 +199,7 @@ TEST(GgmlUnderGuard, FindsAFeatureThatIsLeftOut) {
 // -softcap. Without a mask to overwrite it, padding counts in the softmax.
 TEST(GgmlUnderGuard, FindsThePaddingThatASoftcapUnmasks) {
   const Result<Engine> engine = open_ggml("flash");
-  ATTNGUARD_SKIP_WITHOUT_GGML(engine);
+  ATTNGUARD_SKIP_WITHOUT("ggml", engine);
   const std::string line = "num_heads=2 head_dim=64 softcap=2 mask=full ";
   const ProblemResult padded =
       run_under_policy(engine.value(), line + "seq_len_q=64 seq_len_kv=70");

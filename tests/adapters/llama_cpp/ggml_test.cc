@@ -15,8 +15,8 @@
 #include "guard/base/text.h"
 #include "tests/adapters/llama_cpp/fp64_error.h"
 #include "tests/adapters/llama_cpp/random_call.h"
-#include "tests/adapters/llama_cpp/required_engine.h"
 #include "tests/support/problems.h"
+#include "tests/support/required_engine.h"
 
 namespace attnguard {
 namespace {

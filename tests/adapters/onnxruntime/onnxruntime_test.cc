@@ -7,20 +7,8 @@
 
 #include "guard/diagnosis/match.h"
 #include "guard/pipeline.h"
-#include "tests/adapters/llama_cpp/required_engine.h"
 #include "tests/support/engines.h"
-
-// Ends the test where the release was not found: skipped, or failed where it
-// is required.
-#define ATTNGUARD_SKIP_WITHOUT_ONNXRUNTIME(engine)           \
-  if (!(engine).ok()) {                                      \
-    if ((engine).status().code() != StatusCode::kNotFound || \
-        engine_is_required("onnxruntime"))                   \
-      FAIL() << (engine).status().message();                 \
-    GTEST_SKIP() << "skipped: onnxruntime not found: "       \
-                 << (engine).status().message();             \
-  }                                                          \
-  static_assert(true)
+#include "tests/support/required_engine.h"
 
 namespace attnguard {
 namespace {
@@ -63,7 +51,7 @@ class OnnxRuntime130 : public testing::TestWithParam<Case> {};
 TEST_P(OnnxRuntime130, PassesEveryCheck) {
   const Result<Engine> engine =
       open_release(GetParam().kernel, "1.30.0", GetParam().more);
-  ATTNGUARD_SKIP_WITHOUT_ONNXRUNTIME(engine);
+  ATTNGUARD_SKIP_WITHOUT("onnxruntime", engine);
   for (const char* line : GetParam().lines) {
     const ProblemResult result = verify_line(engine.value(), line);
     EXPECT_EQ(result.verdict, Verdict::kPass)
@@ -127,7 +115,7 @@ constexpr const char* kOneQuery =
 
 TEST(OnnxRuntime126, LeaksEveryKeyToASingleQuery) {
   const Result<Engine> engine = open_release("attention", "1.26.0");
-  ATTNGUARD_SKIP_WITHOUT_ONNXRUNTIME(engine);
+  ATTNGUARD_SKIP_WITHOUT("onnxruntime", engine);
   const ProblemResult result = verify_line(engine.value(), kOneQuery);
   EXPECT_EQ(result.verdict, Verdict::kViolation);
   EXPECT_THAT(expect_check(result, "visibility").findings,
@@ -149,7 +137,7 @@ constexpr const char* kLengths =
 TEST(OnnxRuntime126, MissesKeysWhereLengthsAreGiven) {
   const Result<Engine> engine =
       open_release("attention", "1.26.0", ",opset=24");
-  ATTNGUARD_SKIP_WITHOUT_ONNXRUNTIME(engine);
+  ATTNGUARD_SKIP_WITHOUT("onnxruntime", engine);
   const ProblemResult result = verify_line(engine.value(), kLengths);
   EXPECT_EQ(result.verdict, Verdict::kViolation);
   EXPECT_THAT(
@@ -174,7 +162,7 @@ constexpr const char* kNothingAllowed =
 
 TEST(OnnxRuntime126, GivesTheMeanOfMaskedValues) {
   const Result<Engine> engine = open_release("attention", "1.26.0");
-  ATTNGUARD_SKIP_WITHOUT_ONNXRUNTIME(engine);
+  ATTNGUARD_SKIP_WITHOUT("onnxruntime", engine);
   const ProblemResult result = verify_line(engine.value(), kNothingAllowed);
   EXPECT_EQ(result.verdict, Verdict::kViolation);
   EXPECT_EQ(expect_check(result, "empty-row").verdict, Verdict::kViolation);
@@ -188,7 +176,7 @@ TEST(OnnxRuntime126, GivesTheMeanOfMaskedValues) {
 // 0 * NaN in what is masked: the built-in policy makes it a warning.
 TEST(OnnxRuntime130Unused, SpreadsNanFromUnusedSlots) {
   const Result<Engine> engine = open_release("attention", "1.30.0");
-  ATTNGUARD_SKIP_WITHOUT_ONNXRUNTIME(engine);
+  ATTNGUARD_SKIP_WITHOUT("onnxruntime", engine);
   const ProblemResult result =
       verify_line(engine.value(),
                   "batch=2 seq_len_q=4 seq_len_kv=9,5 head_dim=16 mask=full");
@@ -202,7 +190,7 @@ TEST(OnnxRuntime130Unused, SpreadsNanFromUnusedSlots) {
 // otherwise, and a stale key may well score more than that.
 TEST(OnnxRuntime130Unused, PaddedKeysOfMultiHeadAttentionCanWin) {
   const Result<Engine> engine = open_release("multi_head_attention", "1.30.0");
-  ATTNGUARD_SKIP_WITHOUT_ONNXRUNTIME(engine);
+  ATTNGUARD_SKIP_WITHOUT("onnxruntime", engine);
   const ProblemResult result = verify_line(
       engine.value(),
       "batch=3 num_heads=2 seq_len_q=17 seq_len_kv=64,33,5 head_dim=40 "
