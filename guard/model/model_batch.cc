@@ -31,7 +31,8 @@ void append_rows(Logits& to, const Logits& from) {
 }
 
 // The neighbour lies in the cache before the text comes; from the middle on
-// both go on token by token, in batches of two.
+// both go on token by token, in batches of two. Alone, the text comes in these
+// pieces: a leak or a miss that has nothing to do with neighbours is the same.
 Result<Pair> in_one_cache(ModelCheckContext& context, const Tokens& mate) {
   Status status = context.runner.clear_all();
   if (!status.ok()) return status;
@@ -58,12 +59,15 @@ Result<Pair> in_one_cache(ModelCheckContext& context, const Tokens& mate) {
 class Neighbours {
  public:
   explicit Neighbours(ModelCheckContext& context)
-      : comparison_(context, ""), context_(context) {}
+      : comparison_(context, ""), context_(context) {
+    comparison_.reference = "of the text alone";
+  }
 
   // The same calls with two neighbours: the text owes the same bits with both,
   // and what it gives alone within rounding.
   template <typename Run>
-  Status compare(const char* probe, const char* words, Run&& run) {
+  Status compare(const char* probe, const char* words, const Logits& alone,
+                 Run&& run) {
     const Result<Pair> first = run(context_.other_text(context_.length(), 11));
     if (!first.ok()) return first.status();
     const Result<Pair> second = run(context_.other_text(context_.length(), 12));
@@ -72,11 +76,11 @@ class Neighbours {
     if (!any_moved(context_, a.mate, b.mate, 0, a.mate.rows())) ++unmoved_;
     find_moved(context_, a.text, b.text, 0, context_.length(),
                {.kind = FindingKind::kLeak, .probe = probe, .batch = 0},
-               fmt::format("when the other sequence {} is another one", words),
+               fmt::format("when the other sequence {} changes", words),
                comparison_.findings);
     comparison_.probe = probe;
-    comparison_.rows(a.text, context_.base,
-                     fmt::format("beside another sequence {}", words));
+    comparison_.rows(a.text, alone,
+                     fmt::format("with another sequence {}", words));
     return ok_status();
   }
 
@@ -87,7 +91,7 @@ class Neighbours {
     if (!pair.ok()) return pair.status();
     comparison_.probe = "uneven-batch";
     comparison_.rows(pair.value().text, context_.base,
-                     "beside a shorter sequence in the batch");
+                     "with a shorter sequence in the batch");
     return ok_status();
   }
 
@@ -116,10 +120,15 @@ Status run(ModelCheckContext& context, CheckResult& result) {
         "one-batch-second", "before it in the batch",
         [&](const Tokens& mate) { return in_one_batch(context, mate, false); });
   if (status.ok()) status = neighbours.compare_uneven();
-  if (status.ok() && context.model.incremental)
+  if (status.ok() && context.model.incremental) {
+    const std::int64_t sizes[] = {context.length() / 2, 1};
+    const Result<Logits> alone =
+        context.runner.in_pieces(context.tokens, sizes);
+    if (!alone.ok()) return alone.status();
     status = neighbours.compare(
-        "one-cache", "in the cache",
+        "one-cache", "in the cache", alone.value(),
         [&](const Tokens& mate) { return in_one_cache(context, mate); });
+  }
   return status.ok() ? neighbours.conclude(result) : status;
 }
 
@@ -137,8 +146,8 @@ What it sees
   beside a shorter one, and with the other in the cache, both going on token by
   token. With another neighbour of the same length its logits must stay the same
   bit for bit, and those of the neighbour must change, which is the positive
-  control. They must also be those of the text alone, within the bound for
-  rounding (`explain model-prefix`).
+  control. They must also be those of the text alone, read in the same pieces, within
+  the bound for rounding (`explain model-prefix`).
 
 What it looks like
   Answers that depend on who else is served; one user's text in another's answer.

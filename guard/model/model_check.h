@@ -124,7 +124,10 @@ class BoundedComparison {
   Status conclude(CheckResult& result);
 
   ModelFindings findings;
-  std::string probe;  // Of the findings to come: "token-by-token".
+
+  // Of the findings to come: "token-by-token", and what `expected` is.
+  std::string probe;
+  std::string reference = "of one pass over the text";
 
  private:
   ModelCheckContext& context_;

@@ -61,9 +61,14 @@ Result<Run> in_neighbours_slots(ModelCheckContext& context,
 
 Status run(ModelCheckContext& context, CheckResult& result) {
   BoundedComparison comparison(context, "");
+  comparison.reference = "of the text from nothing";
   bool controlled = true;
   const auto compare = [&](const char* probe, const char* words,
+                           std::vector<std::int64_t> sizes,
                            auto&& way) -> Status {
+    const Result<Logits> alone =
+        context.runner.in_pieces(context.tokens, sizes);
+    if (!alone.ok()) return alone.status();
     const Result<Run> first = way(context.other_text(context.length(), 21));
     if (!first.ok()) return first.status();
     const Result<Run> second = way(context.other_text(context.length(), 22));
@@ -75,7 +80,7 @@ Status run(ModelCheckContext& context, CheckResult& result) {
                fmt::format("with what {} held before it was cleared", words),
                comparison.findings);
     comparison.probe = probe;
-    comparison.rows(a.text, context.base,
+    comparison.rows(a.text, alone.value(),
                     fmt::format("after {} was cleared", words));
     return ok_status();
   };
@@ -109,8 +114,8 @@ What it sees
   filled and cleared while the text is half read, so that the rest of the text
   may get its slots. With other contents before, the logits must be the same bit
   for bit, and what was there before must have had other logits, which is the
-  positive control. They must also be those of the text from nothing, within the
-  bound for rounding (`explain model-prefix`).
+  positive control. They must also be those of the text from nothing, read in the same
+  pieces, within the bound for rounding (`explain model-prefix`).
 
 What it looks like
   The first answer of a server is right, later ones carry pieces of earlier

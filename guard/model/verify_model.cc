@@ -152,8 +152,8 @@ ModelResult verify_model(const Model& model, const ModelOptions& options) {
 
 RunResult as_run_result(const ModelResult& result) {
   ProblemResult problem;
-  problem.problem.seq_len_q = result.num_tokens;
-  problem.problem.seq_len_kv = result.num_tokens;
+  problem.problem.seq_len_q = {result.num_tokens};
+  problem.problem.seq_len_kv = {result.num_tokens};
   problem.problem_line =
       fmt::format("tokens={} seed={}", result.num_tokens, result.seed);
   problem.verdict = result.verdict;
