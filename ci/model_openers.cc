@@ -10,6 +10,9 @@
 #if ATTNGUARD_WITH_GGML
 #include "adapters/llama_cpp/model.h"
 #endif
+#if ATTNGUARD_WITH_ONNXRUNTIME
+#include "adapters/onnxruntime/model.h"
+#endif
 
 namespace attnguard {
 namespace {
@@ -23,6 +26,14 @@ constexpr auto kOpeners = std::to_array<ModelOpener>({
      "flash=on|off|auto kv=f16|f32|bf16|q8_0 context=N sequences=N ubatch=N "
      "unified=1|0 swa_full=1|0 causal=1|0 threads=N gpu_layers=N path=DIR",
      open_llama_model},
+#endif
+#if ATTNGUARD_WITH_ONNXRUNTIME
+    {"ONNX Runtime", ".onnx", "",
+     "input=NAME logits=NAME attention_mask=NAME position_ids=NAME "
+     "past=PREFIX present=PREFIX kv_heads=N head_dim=N context=N sequences=N "
+     "roundoff=fp32|fp16|bf16|int8 optimization=none|basic|extended|all "
+     "threads=N version=X.Y.Z path=FILE",
+     open_onnx_model},
 #endif
 });
 // clang-format on

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "guard/model/verify_model.h"
 #include "tests/adapters/onnxruntime/tiny_model.h"
 #include "tests/support/required_engine.h"
@@ -137,7 +139,6 @@ INSTANTIATE_TEST_SUITE_P(
 struct Leaking {
   const char* name;
   TinyModel model;
-  const char* first_row;  // Of the map.
 };
 
 class LeakingModels : public testing::TestWithParam<Leaking> {};
@@ -156,8 +157,7 @@ TEST_P(LeakingModels, AreFoundAndDrawn) {
     EXPECT_EQ(future.findings.front().kind, FindingKind::kLeak);
     EXPECT_EQ(expect_check(result, "model-repeatable").verdict, Verdict::kPass);
     ASSERT_TRUE(result.map.has_value());
-    ASSERT_FALSE(result.map->cells.empty());
-    EXPECT_EQ(result.map->cells.front().substr(0, 3), leaking.first_row);
+    EXPECT_THAT(result.map->cells, testing::ElementsAre("#X", "##"));
     // The logits of one pass come from more than a cache can hold.
     EXPECT_EQ(expect_check(result, "model-loss-gap").verdict,
               Verdict::kViolation)
@@ -169,25 +169,21 @@ TEST_P(LeakingModels, AreFoundAndDrawn) {
 
 INSTANTIATE_TEST_SUITE_P(
     Decoders, LeakingModels,
-    testing::Values(
-        Leaking{"no_mask", {.fault = Fault::kNoMask}, "#XX"},
-        Leaking{"no_mask_cache",
-                {.fault = Fault::kNoMask, .cache = Cache::kTwo},
-                "#XX"},
-        Leaking{"softmax_over_queries", {.fault = Fault::kQueryAxis}, "#XX"},
-        Leaking{"softmax_over_queries_cache",
-                {.fault = Fault::kQueryAxis,
-                 .cache = Cache::kJoined,
-                 .attention_mask = true},
-                "#XX"},
-        // Two layers: each reaches one token further.
-        Leaking{"off_by_one", {.fault = Fault::kOffByOne}, "#XX"},
-        Leaking{"off_by_one_cache",
-                {.fault = Fault::kOffByOne,
-                 .cache = Cache::kTwo,
-                 .kv_heads = 2,
-                 .tied = true},
-                "#XX"}),
+    testing::Values(Leaking{"no_mask", {.fault = Fault::kNoMask}},
+                    Leaking{"no_mask_cache",
+                            {.fault = Fault::kNoMask, .cache = Cache::kTwo}},
+                    Leaking{"softmax_over_queries",
+                            {.fault = Fault::kQueryAxis}},
+                    Leaking{"softmax_over_queries_cache",
+                            {.fault = Fault::kQueryAxis,
+                             .cache = Cache::kJoined,
+                             .attention_mask = true}},
+                    Leaking{"off_by_one", {.fault = Fault::kOffByOne}},
+                    Leaking{"off_by_one_cache",
+                            {.fault = Fault::kOffByOne,
+                             .cache = Cache::kTwo,
+                             .kv_heads = 2,
+                             .tied = true}}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 // A batch mate of another length is filled up and cut off again.
