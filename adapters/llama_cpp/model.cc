@@ -23,17 +23,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint64_t kSmallModel = 64u << 20;  // bytes
+
 // Each member is the function of the same name behind "llama_".
-#define ATTNGUARD_LLAMA_FUNCTIONS(X)                                         \
-  X(log_set)                                                                 \
-  X(backend_init)                                                            \
-  X(model_default_params) X(context_default_params) X(model_load_from_file)  \
-      X(model_free) X(init_from_model) X(free) X(n_ctx_seq) X(n_ubatch)      \
-          X(get_memory) X(model_get_vocab) X(vocab_n_tokens)                 \
-              X(model_n_ctx_train) X(model_desc) X(model_has_encoder)        \
-                  X(model_has_decoder) X(model_is_diffusion) X(model_ftype)  \
-                      X(memory_seq_rm) X(memory_clear) X(memory_seq_pos_max) \
-                          X(set_causal_attn) X(decode) X(get_logits_ith)
+#define ATTNGUARD_LLAMA_FUNCTIONS(X)                                           \
+  X(log_set)                                                                   \
+  X(backend_init)                                                              \
+  X(model_default_params)                                                      \
+  X(context_default_params)                                                    \
+  X(model_load_from_file) X(model_free) X(init_from_model) X(free)             \
+      X(n_ctx_seq) X(n_ubatch) X(get_memory) X(model_get_vocab)                \
+          X(vocab_n_tokens) X(model_n_ctx_train) X(model_desc)                 \
+              X(model_has_encoder) X(model_has_decoder) X(model_is_diffusion)  \
+                  X(model_ftype) X(model_size) X(memory_seq_rm)                \
+                      X(memory_clear) X(memory_seq_pos_max) X(set_causal_attn) \
+                          X(decode) X(get_logits_ith)
 
 struct Functions {
 #define ATTNGUARD_DECLARE(name) decltype(&llama_##name) name = nullptr;
@@ -177,6 +181,7 @@ class Session {
  private:
   Status load_model(const std::string& file, const llama::Options& options);
   Status make_context(const llama::Options& options);
+  std::int32_t threads(const llama::Options& options) const;
   std::int32_t vocab_size() const {
     return llama_->call.vocab_n_tokens(llama_->call.model_get_vocab(model_));
   }
@@ -208,6 +213,14 @@ Status Session::load_model(const std::string& file,
   return ok_status();
 }
 
+// Threads that wait for each other cost more than a small model has to do.
+std::int32_t Session::threads(const llama::Options& options) const {
+  if (options.threads > 0) return static_cast<std::int32_t>(options.threads);
+  if (llama_->call.model_size(model_) < kSmallModel) return 1;
+  return static_cast<std::int32_t>(
+      std::max(1u, std::thread::hardware_concurrency()));
+}
+
 Status Session::make_context(const llama::Options& options) {
   llama_context_params params = llama_->context;
   std::int64_t context = options.context;
@@ -220,9 +233,7 @@ Status Session::make_context(const llama::Options& options) {
   params.n_ubatch = static_cast<std::uint32_t>(
       std::min<std::int64_t>(options.ubatch, params.n_batch));
   params.n_seq_max = static_cast<std::uint32_t>(sequences_);
-  params.n_threads = static_cast<std::int32_t>(
-      options.threads > 0 ? options.threads
-                          : std::max(1u, std::thread::hardware_concurrency()));
+  params.n_threads = threads(options);
   params.n_threads_batch = params.n_threads;
   params.flash_attn_type = options.flash == "on" ? LLAMA_FLASH_ATTN_TYPE_ENABLED
                            : options.flash == "off"

@@ -26,7 +26,7 @@ namespace attnguard {
 //   swa_full=1|0        whether windowed layers keep the whole context; 1
 //   causal=1|0          0 switches causal attention off, with
 //                       llama_set_causal_attn: a leak on purpose; 1
-//   threads=N           as many as there are cores
+//   threads=N           as many as there are cores; 1 for models below 64 MiB
 //   gpu_layers=N        layers to leave to a GPU; 0
 //   path=DIR            the folder of libllama.so, or a build folder above it;
 //                       ATTNGUARD_GGML_PATH, else what was fetched

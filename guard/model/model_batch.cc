@@ -113,11 +113,11 @@ class Neighbours {
 Status run(ModelCheckContext& context, CheckResult& result) {
   Neighbours neighbours(context);
   Status status = neighbours.compare(
-      "one-batch", "behind it in the batch",
+      "one-batch", "behind it in the batch", context.base,
       [&](const Tokens& mate) { return in_one_batch(context, mate, true); });
   if (status.ok())
     status = neighbours.compare(
-        "one-batch-second", "before it in the batch",
+        "one-batch-second", "before it in the batch", context.base,
         [&](const Tokens& mate) { return in_one_batch(context, mate, false); });
   if (status.ok()) status = neighbours.compare_uneven();
   if (status.ok() && context.model.incremental) {

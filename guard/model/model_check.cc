@@ -137,7 +137,6 @@ void BoundedComparison::rows(const Logits& seen, const Logits& expected,
     ++rows_;
     const RowDifference difference = compare_rows(seen.row(i), expected.row(i));
     const double limit = context_.bound(difference.scale);
-    largest_ = std::max(largest_, difference.largest);
     if (limit > 0)
       largest_bounds_ = std::max(largest_bounds_, difference.largest / limit);
     if (!context_.differs(difference)) continue;
@@ -165,10 +164,8 @@ Status BoundedComparison::conclude(CheckResult& result) {
   if (!sensitivity.ok()) return sensitivity.status();
   const Sensitivity& moved = sensitivity.value();
   result.coverage = fmt::format(
-      "{} rows; largest difference {}, {} of what rounding explains; another "
-      "token moves later logits by {} ({} times the bound, median)",
-      rows_, short_number(largest_), short_number(largest_bounds_),
-      short_number(moved.median), short_number(moved.median_bounds));
+      "{} rows, differences up to {} of the bound; one token moves {} bounds",
+      rows_, short_number(largest_bounds_), short_number(moved.median_bounds));
   if (!findings.empty()) {
     result.verdict = Verdict::kViolation;
   } else if (rows_ == 0) {

@@ -131,8 +131,7 @@ class BoundedComparison {
 
  private:
   ModelCheckContext& context_;
-  double largest_ = 0;         // Of all differences,
-  double largest_bounds_ = 0;  // and in units of the row's bound.
+  double largest_bounds_ = 0;  // Of all differences, in units of the bound.
   std::int64_t rows_ = 0;
 };
 

@@ -85,13 +85,14 @@ Status run(ModelCheckContext& context, CheckResult& result) {
     return ok_status();
   };
   Status status = compare(
-      "same-sequence", "the sequence",
+      "same-sequence", "the sequence", {context.length()},
       [&](const Tokens& other) { return after_clear(context, other, 0); });
   if (status.ok() && context.model.max_sequences >= 2)
-    status =
-        compare("neighbours-slots", "its neighbour", [&](const Tokens& other) {
-          return in_neighbours_slots(context, other);
-        });
+    status = compare("neighbours-slots", "its neighbour",
+                     {context.length() / 2, context.length()},
+                     [&](const Tokens& other) {
+                       return in_neighbours_slots(context, other);
+                     });
   if (status.ok()) status = comparison.conclude(result);
   if (status.ok() && result.verdict == Verdict::kPass && !controlled) {
     result.verdict = Verdict::kInconclusive;

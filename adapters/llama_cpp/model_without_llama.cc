@@ -1,4 +1,4 @@
-// In place of adapters/llama_cpp/model.cc where llama.h was not found.
+// In place of model.cc where llama.h was not found.
 #include "adapters/llama_cpp/model.h"
 
 namespace attnguard {
