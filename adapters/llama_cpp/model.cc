@@ -26,36 +26,75 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kSmallModel = 64u << 20;  // bytes
 
 // Each member is the function of the same name behind "llama_".
-#define ATTNGUARD_LLAMA_FUNCTIONS(X)                                           \
-  X(log_set)                                                                   \
-  X(backend_init)                                                              \
-  X(model_default_params)                                                      \
-  X(context_default_params)                                                    \
-  X(model_load_from_file) X(model_free) X(init_from_model) X(free)             \
-      X(n_ctx_seq) X(n_ubatch) X(get_memory) X(model_get_vocab)                \
-          X(vocab_n_tokens) X(model_n_ctx_train) X(model_desc)                 \
-              X(model_has_encoder) X(model_has_decoder) X(model_is_diffusion)  \
-                  X(model_ftype) X(model_size) X(memory_seq_rm)                \
-                      X(memory_clear) X(memory_seq_pos_max) X(set_causal_attn) \
-                          X(decode) X(get_logits_ith)
-
 struct Functions {
-#define ATTNGUARD_DECLARE(name) decltype(&llama_##name) name = nullptr;
-  ATTNGUARD_LLAMA_FUNCTIONS(ATTNGUARD_DECLARE)
-#undef ATTNGUARD_DECLARE
-  const char* (*version)() = nullptr;  // Younger than the rest.
+  decltype(&llama_log_set) log_set;
+  decltype(&llama_backend_init) backend_init;
+  decltype(&llama_model_default_params) model_default_params;
+  decltype(&llama_context_default_params) context_default_params;
+  decltype(&llama_model_load_from_file) model_load_from_file;
+  decltype(&llama_model_free) model_free;
+  decltype(&llama_init_from_model) init_from_model;
+  decltype(&llama_free) free;
+  decltype(&llama_n_ctx_seq) n_ctx_seq;
+  decltype(&llama_n_ubatch) n_ubatch;
+  decltype(&llama_get_memory) get_memory;
+  decltype(&llama_model_get_vocab) model_get_vocab;
+  decltype(&llama_vocab_n_tokens) vocab_n_tokens;
+  decltype(&llama_model_n_ctx_train) model_n_ctx_train;
+  decltype(&llama_model_desc) model_desc;
+  decltype(&llama_model_has_encoder) model_has_encoder;
+  decltype(&llama_model_has_decoder) model_has_decoder;
+  decltype(&llama_model_is_diffusion) model_is_diffusion;
+  decltype(&llama_model_ftype) model_ftype;
+  decltype(&llama_model_size) model_size;
+  decltype(&llama_memory_seq_rm) memory_seq_rm;
+  decltype(&llama_memory_clear) memory_clear;
+  decltype(&llama_memory_seq_pos_max) memory_seq_pos_max;
+  decltype(&llama_set_causal_attn) set_causal_attn;
+  decltype(&llama_decode) decode;
+  decltype(&llama_get_logits_ith) get_logits_ith;
+  const char* (*version)();  // Younger than the rest: may be nullptr.
 };
 
+template <typename Function>
+void find(const llama::Library& library, const char* name, Function*& function,
+          std::string& missing) {
+  function = reinterpret_cast<Function*>(dlsym(library.handle, name));
+  if (!function && missing.empty()) missing = name;
+}
+
 Status resolve(const llama::Library& library, Functions& call) {
-  std::string missing;
-#define ATTNGUARD_RESOLVE(name)                      \
-  call.name = reinterpret_cast<decltype(call.name)>( \
-      dlsym(library.handle, "llama_" #name));        \
-  if (!call.name && missing.empty()) missing = "llama_" #name;
-  ATTNGUARD_LLAMA_FUNCTIONS(ATTNGUARD_RESOLVE)
-#undef ATTNGUARD_RESOLVE
-  call.version = reinterpret_cast<decltype(call.version)>(
-      dlsym(library.handle, "llama_version"));
+  std::string missing, ignored;
+  find(library, "llama_log_set", call.log_set, missing);
+  find(library, "llama_backend_init", call.backend_init, missing);
+  find(library, "llama_model_default_params", call.model_default_params,
+       missing);
+  find(library, "llama_context_default_params", call.context_default_params,
+       missing);
+  find(library, "llama_model_load_from_file", call.model_load_from_file,
+       missing);
+  find(library, "llama_model_free", call.model_free, missing);
+  find(library, "llama_init_from_model", call.init_from_model, missing);
+  find(library, "llama_free", call.free, missing);
+  find(library, "llama_n_ctx_seq", call.n_ctx_seq, missing);
+  find(library, "llama_n_ubatch", call.n_ubatch, missing);
+  find(library, "llama_get_memory", call.get_memory, missing);
+  find(library, "llama_model_get_vocab", call.model_get_vocab, missing);
+  find(library, "llama_vocab_n_tokens", call.vocab_n_tokens, missing);
+  find(library, "llama_model_n_ctx_train", call.model_n_ctx_train, missing);
+  find(library, "llama_model_desc", call.model_desc, missing);
+  find(library, "llama_model_has_encoder", call.model_has_encoder, missing);
+  find(library, "llama_model_has_decoder", call.model_has_decoder, missing);
+  find(library, "llama_model_is_diffusion", call.model_is_diffusion, missing);
+  find(library, "llama_model_ftype", call.model_ftype, missing);
+  find(library, "llama_model_size", call.model_size, missing);
+  find(library, "llama_memory_seq_rm", call.memory_seq_rm, missing);
+  find(library, "llama_memory_clear", call.memory_clear, missing);
+  find(library, "llama_memory_seq_pos_max", call.memory_seq_pos_max, missing);
+  find(library, "llama_set_causal_attn", call.set_causal_attn, missing);
+  find(library, "llama_decode", call.decode, missing);
+  find(library, "llama_get_logits_ith", call.get_logits_ith, missing);
+  find(library, "llama_version", call.version, ignored);
   if (missing.empty()) return ok_status();
   return {StatusCode::kUnsupported, "llama.cpp: " + library.file +
                                         " has no symbol " + missing +

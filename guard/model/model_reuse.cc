@@ -1,6 +1,8 @@
 // model-reuse: what a cleared sequence left behind does not matter.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "guard/model/exact.h"
 #include "guard/model/model_check_table.h"
 
@@ -59,6 +61,15 @@ Result<Run> in_neighbours_slots(ModelCheckContext& context,
   return out;
 }
 
+// Some tokens longer than the text where the context allows, so that something
+// lies behind the text's end, too.
+Tokens longer_text(const ModelCheckContext& context, std::uint64_t variant) {
+  std::int64_t size = context.length() + 8;
+  if (context.model.context_length > 0)
+    size = std::min(size, context.model.context_length);
+  return context.other_text(size, variant);
+}
+
 Status run(ModelCheckContext& context, CheckResult& result) {
   BoundedComparison comparison(context, "");
   comparison.reference = "of the text from nothing";
@@ -69,9 +80,9 @@ Status run(ModelCheckContext& context, CheckResult& result) {
     const Result<Logits> alone =
         context.runner.in_pieces(context.tokens, sizes);
     if (!alone.ok()) return alone.status();
-    const Result<Run> first = way(context.other_text(context.length(), 21));
+    const Result<Run> first = way(longer_text(context, 21));
     if (!first.ok()) return first.status();
-    const Result<Run> second = way(context.other_text(context.length(), 22));
+    const Result<Run> second = way(longer_text(context, 22));
     if (!second.ok()) return second.status();
     const Run &a = first.value(), &b = second.value();
     controlled &= any_moved(context, a.before, b.before, 0, a.before.rows());
