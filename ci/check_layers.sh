@@ -48,6 +48,8 @@ guard/pipeline.*           @pipeline @runtime @check @diagnosis @defect @finding
 adapters/engines_folder.*  @adapter @base
 adapters/adapter.*         @adapter @engine @problem @base
 adapters/defect/*          @own @adapter @defect @engine @problem @base
+adapters/gtest/gtest.h     @own @engine @problem @base gtest/*
+adapters/gtest/*           @own @pipeline @check @policies @report @finding @engine @problem @base
 adapters/*                 @own @adapter @engine @problem @base
 ci/*                       @anything
 tests/*                    @anything
