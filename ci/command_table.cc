@@ -7,23 +7,29 @@ namespace attnguard {
 
 // clang-format off
 extern const CommandInfo kCheckCommand;        // check
+extern const CommandInfo kMergeCommand;        // merge
 extern const CommandInfo kListCommand;         // list
 extern const CommandInfo kExplainCommand;      // explain
 extern const CommandInfo kPolicyLintCommand;   // policy lint
 extern const CommandInfo kPolicyPrintCommand;  // policy print
 extern const CommandInfo kSelftestCommand;     // selftest
 extern const CommandInfo kLintCommand;         // lint
+extern const CommandInfo kManCommand;          // man
+extern const CommandInfo kCompletionsCommand;  // completions
 
 namespace {
 
 constexpr std::array kCommands = {
     &kCheckCommand,
+    &kMergeCommand,
     &kListCommand,
     &kExplainCommand,
     &kPolicyLintCommand,
     &kPolicyPrintCommand,
     &kSelftestCommand,
     &kLintCommand,
+    &kManCommand,
+    &kCompletionsCommand,
 };
 
 constexpr std::array kGroups = {
