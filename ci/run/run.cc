@@ -197,10 +197,12 @@ Status Run::verify_in_jobs(JobPool& pool) {
              request_.settings.costs.of(engine_names_[e], problem)});
     }
   }
-  // The dearest first: none is then waited for alone at the end.
-  std::stable_sort(
-      places.begin(), places.end(),
-      [](const Place& a, const Place& b) { return a.cost > b.cost; });
+  // The dearest first: none is then waited for alone at the end. Where time is
+  // short, the policy's order gets more done.
+  if (!request_.settings.time_limit)
+    std::stable_sort(
+        places.begin(), places.end(),
+        [](const Place& a, const Place& b) { return a.cost > b.cost; });
   std::vector<JobTask> tasks;
   for (const Place& place : places)
     tasks.push_back({"verify " + std::to_string(place.engine) + " " +

@@ -56,7 +56,7 @@ struct ShardOfRun {
 
 struct RunResult {
   std::string engine;
-  std::string policy;  // File name, or "built-in".
+  std::string policy;         // File name, or "built-in".
   std::string policy_digest;  // Of all that it says; may be empty.
   ShardOfRun shard;
   std::uint64_t seed = 0;
