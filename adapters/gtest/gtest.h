@@ -81,6 +81,7 @@ class AttentionTest : public testing::Test {
 
   void TestBody() override {
     running() = suite_;
+    RecordProperty("problem", suite_->groups()[group_].line);
     const testing::UnitTest& all = *testing::UnitTest::GetInstance();
     const testing::TestInfo& own = *all.current_test_info();
     const TestOutcome outcome = suite_->outcome(
@@ -165,9 +166,8 @@ inline int register_attention_tests(const std::string& name, Engine engine,
     if (!group.unsupported.empty()) tests = {"supported"};
     for (const std::string& check : tests) {
       testing::RegisterTest((name + "/" + group.name).c_str(),
-                            test_name_of(check).c_str(), nullptr,
-                            group.line.c_str(), file, line,
-                            [suite, g, check]() -> AttentionTest* {
+                            test_name_of(check).c_str(), nullptr, nullptr, file,
+                            line, [suite, g, check]() -> AttentionTest* {
                               return new AttentionTest(suite, g, check);
                             });
       ++count;

@@ -297,7 +297,9 @@ TEST(GtestExample, XmlComesForFree) {
     for (const auto& test : suite.children("testcase")) {
       ++cases;
       failures += test.child("failure") ? 1 : 0;
-      EXPECT_THAT(test.attribute("value_param").value(),
+      const auto property = test.child("properties").child("property");
+      EXPECT_STREQ(property.attribute("name").value(), "problem");
+      EXPECT_THAT(property.attribute("value").value(),
                   HasSubstr("seq_len_q=5"));
     }
   EXPECT_EQ(cases, 2);
