@@ -51,6 +51,8 @@ adapters/engines_folder.*  @adapter @base
 adapters/adapter.*         @adapter @engine @problem @base
 adapters/defect/*          @own @adapter @defect @engine @problem @base
 adapters/*/model*          @own @adapter @model @base
+adapters/gtest/gtest.h     @own @engine @problem @base gtest/*
+adapters/gtest/*           @own @pipeline @check @policies @report @finding @engine @problem @base
 adapters/*                 @own @adapter @engine @problem @base
 ci/*                       @anything
 tests/*                    @anything

@@ -4,6 +4,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 namespace attnguard {
 
@@ -16,6 +17,13 @@ struct Surroundings {
   // The program that runs engines for `check`, see ci/isolate; empty: engines
   // run in this process.
   std::string worker;
+
+  bool catch_signals = false;  // SIGINT and SIGTERM end a run with a report.
+
+  // This process checks what it is told there, see ci/run; -1: no.
+  int job_socket = -1;
+  // The words of the command line, for processes that read it too.
+  std::vector<std::string> words;
 };
 
 // Exit codes. Of several engines the worst counts, in the order of this list.

@@ -7,6 +7,7 @@ namespace attnguard {
 
 // clang-format off
 extern const CommandInfo kCheckCommand;        // check
+extern const CommandInfo kMergeCommand;        // merge
 extern const CommandInfo kListCommand;         // list
 extern const CommandInfo kExplainCommand;      // explain
 extern const CommandInfo kPolicyLintCommand;   // policy lint
@@ -14,11 +15,14 @@ extern const CommandInfo kPolicyPrintCommand;  // policy print
 extern const CommandInfo kSelftestCommand;     // selftest
 extern const CommandInfo kLintCommand;         // lint
 extern const CommandInfo kModelCommand;        // model
+extern const CommandInfo kManCommand;          // man
+extern const CommandInfo kCompletionsCommand;  // completions
 
 namespace {
 
 constexpr std::array kCommands = {
     &kCheckCommand,
+    &kMergeCommand,
     &kListCommand,
     &kExplainCommand,
     &kPolicyLintCommand,
@@ -26,6 +30,8 @@ constexpr std::array kCommands = {
     &kSelftestCommand,
     &kLintCommand,
     &kModelCommand,
+    &kManCommand,
+    &kCompletionsCommand,
 };
 
 constexpr std::array kGroups = {

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <exception>
 #include <memory>
-#include <set>
 
 #include "guard/base/text.h"
 #include "guard/check/check.h"
 #include "guard/diagnosis/influence_map.h"
 #include "guard/diagnosis/match.h"
+#include "guard/diagnosis/quota.h"
 #include "guard/diagnosis/shrink.h"
 #include "guard/policy/policy_yaml.h"
 #include "guard/probe/execute.h"
@@ -19,12 +19,6 @@
 
 namespace attnguard {
 namespace {
-
-constexpr double kShrinkSeconds = 5;
-
-// Hundreds of problems may fail for one cause. Diagnosed are the first
-// violations of a run, and later ones in which another set of checks fails.
-constexpr int kMostDiagnoses = 8;
 
 using Clock = std::chrono::steady_clock;
 
@@ -171,13 +165,6 @@ void judge_problem(const Engine& engine, const Problem& problem,
       none_applies ? Verdict::kNotApplicable : combine_checks(result.checks);
 }
 
-std::vector<std::string> failing_checks(const ProblemResult& result) {
-  std::vector<std::string> ids;
-  for (const CheckResult& check : result.checks)
-    if (check.verdict == Verdict::kViolation) ids.push_back(check.check);
-  return ids;
-}
-
 // The check whose finding says most, by itself: shrinking tries many problems.
 std::vector<std::string> telling_check(const ProblemResult& result) {
   for (const CheckResult& check : result.checks)
@@ -208,34 +195,35 @@ bool shows_something_wrong(const InfluenceMap& map) {
                      });
 }
 
-// Which violations of a run are diagnosed.
-class DiagnosisQuota {
- public:
-  bool wants(const ProblemResult& result) {
-    const bool is_new = seen_.insert(failing_checks(result)).second;
-    return is_new || ++repeated_ <= kMostDiagnoses;
-  }
-
- private:
-  std::set<std::vector<std::string>> seen_;  // Sets of failing checks.
-  int repeated_ = 0;
-};
-
-// Looks for the smallest problem on which the same check fails, and draws its
-// influence map. Returns that problem.
-Problem shrink_failure(const Engine& engine, const Settings& settings,
-                       ProblemResult& result) {
+// Looks for the smallest problem on which the same check fails: first among
+// the usual small ones, then step by step from what was found.
+ProblemResult smallest_failure(const Engine& engine, const Settings& settings,
+                               double seconds, const ProblemResult& result) {
   const auto start = Clock::now();
   const std::vector<std::string> failing = telling_check(result);
   ProblemResult smallest = result;
-  for (const Problem& candidate : shrink_candidates(result.problem)) {
-    if (seconds_since(start) > kShrinkSeconds) break;
-    ProblemResult tried;
-    judge_problem(engine, candidate, settings, failing, tried);
-    if (tried.verdict != Verdict::kViolation) continue;
-    smallest = std::move(tried);
-    break;
+  const auto fails_on = [&](const std::vector<Problem>& candidates) {
+    for (const Problem& candidate : candidates) {
+      if (seconds_since(start) > seconds) break;
+      ProblemResult tried;
+      judge_problem(engine, candidate, settings, failing, tried);
+      if (tried.verdict != Verdict::kViolation) continue;
+      smallest = std::move(tried);
+      return true;
+    }
+    return false;
+  };
+  fails_on(shrink_candidates(result.problem));
+  while (fails_on(shrink_steps(smallest.problem))) {
   }
+  return smallest;
+}
+
+// Shrinks the failure and draws its influence map. Returns the problem.
+Problem shrink_failure(const Engine& engine, const Settings& settings,
+                       double seconds, ProblemResult& result) {
+  const ProblemResult smallest =
+      smallest_failure(engine, settings, seconds, result);
   result.smallest_failing = smallest.problem_line;
   const Finding* finding = telling_finding(smallest);
   if (finding == nullptr) return smallest.problem;
@@ -266,7 +254,8 @@ std::string replay_command(const Engine& engine, const Settings& settings,
 void explain_failure(const Engine& engine, const Settings& settings,
                      const RunOptions& options, DiagnosisQuota& quota,
                      ProblemResult& result) {
-  const Problem smallest = shrink_failure(engine, settings, result);
+  const Problem smallest =
+      shrink_failure(engine, settings, options.shrink_seconds, result);
   if (!options.diagnose || !quota.wants(result)) return;
   try {
     result.diagnosis =
@@ -299,6 +288,20 @@ ProblemResult verify_one(const Engine& engine, const Problem& problem,
   return result;
 }
 
+// Why the run is to stop; empty: it goes on.
+std::string stop_reason(const RunOptions& options) {
+  return options.stop ? options.stop() : std::string();
+}
+
+ProblemResult left_unchecked(const Problem& problem, const std::string& why) {
+  ProblemResult result;
+  result.problem = problem;
+  result.problem_line = problem.text();
+  result.unchecked = true;
+  result.note = "not checked: " + why;
+  return result;
+}
+
 }  // namespace
 
 ProblemResult verify_problem(const Engine& engine, const Problem& problem,
@@ -324,10 +327,18 @@ RunResult verify(const Engine& engine, const Policy& policy,
   const Settings settings = policy.resolve(engine.name);
   DiagnosisQuota quota;
   for (std::size_t i = 0; i < policy.problems.size(); ++i) {
-    if (options.progress) options.progress(i, policy.problems.size());
-    ProblemResult result = verify_one(engine, policy.problems[i].problem,
-                                      settings, options, quota);
+    const Problem& problem = policy.problems[i].problem;
+    std::string stopped = stop_reason(options);
+    ProblemResult result;
+    if (stopped.empty()) {
+      if (options.progress) options.progress(i, policy.problems.size());
+      result = verify_one(engine, problem, settings, options, quota);
+      if (result.verdict == Verdict::kEngineError)
+        stopped = stop_reason(options);
+    }
+    if (!stopped.empty()) result = left_unchecked(problem, stopped);
     result.location = policy.problems[i].location;
+    result.number = static_cast<std::int64_t>(i) + 1;
     run.problems.push_back(std::move(result));
   }
   run.verdict = combine_problems(run.problems);

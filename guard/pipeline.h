@@ -35,6 +35,15 @@ struct RunOptions {
   // further problems that it says it supports, not on the policy's alone.
   bool diagnose = true;
 
+  // The longest time to look for a smaller problem on which a failure shows.
+  double shrink_seconds = 5;
+
+  // Asked before each problem: why it and all later ones are left unchecked,
+  // e.g. "the time limit is over"; empty: go on. They are in the result, as
+  // inconclusive. So is a problem in which the engine failed meanwhile: it may
+  // refuse calls to end the run at once. Empty: none.
+  std::function<std::string()> stop;
+
   // Called before each problem, for progress: index from 0, and the total.
   std::function<void(std::size_t index, std::size_t total)> progress;
 };

@@ -31,6 +31,8 @@ struct ProblemResult {
   Problem problem;
   std::string problem_line;  // problem.text()
   SourceLocation location;   // Where the policy asks for it; may be empty.
+  std::int64_t number = 0;   // Its place in the policy, from 1; 0: in none.
+  bool unchecked = false;    // Left out: the note says why.
   Verdict verdict = Verdict::kInconclusive;
   std::string note;  // Why unsupported, the engine's error, ...
   std::int64_t engine_calls = 0;
@@ -45,9 +47,18 @@ struct ProblemResult {
   std::string replay;  // The command that reproduces the finding.
 };
 
+// The part of a policy that a run was asked for.
+struct ShardOfRun {
+  std::int64_t index = 1;  // From 1 to count.
+  std::int64_t count = 1;
+  std::int64_t num_problems = 0;  // Of the policy; 0: not known.
+};
+
 struct RunResult {
   std::string engine;
-  std::string policy;  // File name, or "built-in".
+  std::string policy;         // File name, or "built-in".
+  std::string policy_digest;  // Of all that it says; may be empty.
+  ShardOfRun shard;
   std::uint64_t seed = 0;
   int threads = 1;
   Verdict verdict = Verdict::kInconclusive;

@@ -2,11 +2,12 @@
 // number, and none changes its meaning or goes.
 //
 //   {schema_version, tool: {name, version, command}, verdict, exit_code,
-//    totals, runs: [{engine, policy, seed, threads, verdict, note, totals,
-//      problems: [{problem, location, verdict, note, engine_calls,
-//        engine_seconds, guard_seconds, check_verdicts, smallest_failing,
-//        replay, influence_map, diagnosis, checks: [{check, verdict,
-//        warning_only, note,
+//    totals, runs: [{engine, policy, policy_digest, shard: {index, count,
+//      num_problems}, seed, threads, verdict, note, totals,
+//      problems: [{problem, number, location, verdict, unchecked, note,
+//        engine_calls, engine_seconds, guard_seconds, check_verdicts,
+//        smallest_failing, replay, influence_map, diagnosis, checks: [{check,
+//        verdict, warning_only, note,
 //          coverage, num_findings, findings: [...]}]}]}]}
 //
 // JSON has no NaN and no infinities: they are the strings "NaN", "Infinity"
@@ -132,8 +133,10 @@ Json problem_json(const ProblemResult& problem) {
   for (const CheckResult& check : problem.checks)
     checks.push_back(check_json(check));
   return {{"problem", problem.problem_line},
+          {"number", problem.number},
           {"location", location_json(problem.location)},
           {"verdict", verdict_name(problem.verdict)},
+          {"unchecked", problem.unchecked},
           {"note", problem.note},
           {"engine_calls", problem.engine_calls},
           {"engine_seconds", number(problem.engine_seconds)},
@@ -153,6 +156,11 @@ Json run_json(const RunResult& run) {
     problems.push_back(problem_json(problem));
   return {{"engine", run.engine},
           {"policy", run.policy},
+          {"policy_digest", run.policy_digest},
+          {"shard",
+           {{"index", run.shard.index},
+            {"count", run.shard.count},
+            {"num_problems", run.shard.num_problems}}},
           {"seed", run.seed},
           {"threads", run.threads},
           {"verdict", verdict_name(run.verdict)},
