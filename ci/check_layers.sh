@@ -21,7 +21,7 @@ rooms='
 @finding     guard/finding/*
 @defect      guard/defect/*
 @diagnosis   guard/diagnosis/*
-@policy      guard/policy/policy.h
+@policy      guard/policy/policy.h guard/policy/runtime_policy.h
 @policies    guard/policy/*
 @runtime     guard/runtime/*
 @report      guard/report/*
