@@ -28,7 +28,7 @@ rooms='
 @pipeline    guard/pipeline.h
 @adapter     adapters/adapter.h adapters/engines_folder.h
 @formats     fmt/* nlohmann/* pugixml.hpp
-@system      omp.h dlfcn.h fcntl.h pthread.h signal.h unistd.h sys/* *intrin.h
+@system      omp.h dlfcn.h fcntl.h pthread.h semaphore.h signal.h unistd.h sys/* *intrin.h
 '
 table='
 guard/base/*               @base
@@ -48,6 +48,7 @@ guard/pipeline.*           @pipeline @runtime @check @diagnosis @defect @finding
 adapters/engines_folder.*  @adapter @base
 adapters/adapter.*         @adapter @engine @problem @base
 adapters/defect/*          @own @adapter @defect @engine @problem @base
+adapters/prometheus/*      @own @runtime @policy @finding @engine @problem @base
 adapters/*                 @own @adapter @engine @problem @base
 ci/*                       @anything
 tests/*                    @anything
