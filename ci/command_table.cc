@@ -13,6 +13,9 @@ extern const CommandInfo kPolicyLintCommand;   // policy lint
 extern const CommandInfo kPolicyPrintCommand;  // policy print
 extern const CommandInfo kSelftestCommand;     // selftest
 extern const CommandInfo kLintCommand;         // lint
+extern const CommandInfo kReplayCommand;       // replay
+extern const CommandInfo kRuntimeOddsCommand;     // runtime odds
+extern const CommandInfo kRuntimeOptionsCommand;  // runtime options
 
 namespace {
 
@@ -24,10 +27,14 @@ constexpr std::array kCommands = {
     &kPolicyPrintCommand,
     &kSelftestCommand,
     &kLintCommand,
+    &kReplayCommand,
+    &kRuntimeOddsCommand,
+    &kRuntimeOptionsCommand,
 };
 
 constexpr std::array kGroups = {
     CommandGroup{"policy", "Work with policy files"},
+    CommandGroup{"runtime", "The guard in a running engine"},
 };
 // clang-format on
 
