@@ -26,8 +26,9 @@ enum class SkipReason : std::uint8_t {
   kNotDue,          // A shadow check or canary whose turn it is not.
   kBusy,            // Another thread runs the canary.
   kEngineError,     // The kernel failed on scratch memory.
+  kGuardError,      // The guard itself failed, such as for lack of memory.
 };
-inline constexpr std::size_t kNumSkipReasons = 10;
+inline constexpr std::size_t kNumSkipReasons = 11;
 std::string_view skip_reason_name(SkipReason reason);  // "budget"
 
 // Observed error / bound of what was compared, by powers of ten: bucket i

@@ -77,7 +77,8 @@ struct DumpWriter::State {
   std::array<std::atomic<std::uint64_t>, kMostKinds> kinds = {};
 
   std::atomic<std::uint64_t> written = 0, bytes = 0, dropped_limit = 0,
-                             dropped_busy = 0, dropped_size = 0, failed = 0;
+                             dropped_busy = 0, dropped_size = 0, no_tensors = 0,
+                             failed = 0;
 
   sem_t work;  // Posted for each slot that got ready, and to stop.
   std::atomic<bool> stop = false;
@@ -295,6 +296,14 @@ bool DumpWriter::take(const Violation& violation) noexcept {
   state.forget_parent();
   Slot* slot = nullptr;
   try {
+    if (violation.call->query.data == nullptr ||
+        violation.call->output.data == nullptr) {
+      state.count_loss(state.no_tensors, violation.layer,
+                       "its calls can be made again: attnguard check --seed " +
+                           std::to_string(violation.seed) + " --problem '" +
+                           violation.call->problem->text() + "'");
+      return false;
+    }
     const CapturedCall captured = {
         violation.call, violation.context == nullptr || violation.in_scratch
                             ? nullptr
@@ -358,7 +367,8 @@ void DumpWriter::after_fork() noexcept { state_->forget_parent(); }
 DumpCounters DumpWriter::counters() const {
   const State& state = *state_;
   return {state.written,      state.bytes,        state.dropped_limit,
-          state.dropped_busy, state.dropped_size, state.failed};
+          state.dropped_busy, state.dropped_size, state.no_tensors,
+          state.failed};
 }
 
 }  // namespace attnguard

@@ -30,6 +30,7 @@ struct DumpCounters {
                                     // kept for what was not seen before.
   std::uint64_t dropped_busy = 0;   // Every buffer waits to be written.
   std::uint64_t dropped_size = 0;   // One row with its keys is too large.
+  std::uint64_t no_tensors = 0;     // The canary's: made anew by `check`.
   std::uint64_t failed = 0;         // Disk full, no such folder, no memory ...
 };
 

@@ -135,6 +135,7 @@ void add_actions(const ActionCounters& actions,
                                {"limit", dumps.dropped_limit},
                                {"busy", dumps.dropped_busy},
                                {"too_large", dumps.dropped_size},
+                               {"no_tensors", dumps.no_tensors},
                                {"failed", dumps.failed}}));
   families.push_back(single("attnguard_dump_bytes_total", "Bytes of dumps",
                             MetricType::kCounter, number(dumps.bytes)));

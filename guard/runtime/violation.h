@@ -28,8 +28,10 @@ struct Violation {
   std::int64_t num_findings = 0;      // All of them.
 
   // The call that is wrong. For passive checks it is the engine's own; for
-  // shadow checks and the canary it is the one on scratch memory whose output
-  // is wrong (in_scratch). Tensors lie in host memory.
+  // shadow checks it is the one on scratch memory whose output is wrong
+  // (in_scratch). Tensors lie in host memory. The canary makes many calls:
+  // its call has a problem but no tensors (data is nullptr), and `attnguard
+  // check --problem` with the seed makes them again.
   const AttentionCall* call = nullptr;
   bool in_scratch = false;
 

@@ -10,7 +10,7 @@
 
 #include "ci/cli.h"
 #include "guard/runtime/dump_writer.h"
-#include "tests/runtime/live_call.h"
+#include "tests/runtime/live_tensors.h"
 
 namespace attnguard {
 namespace {

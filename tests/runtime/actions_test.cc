@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "guard/runtime/dump_file.h"
-#include "tests/runtime/live_call.h"
+#include "tests/runtime/live_tensors.h"
 
 namespace attnguard {
 namespace {

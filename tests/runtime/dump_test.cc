@@ -16,7 +16,7 @@
 #include "guard/runtime/dump_file.h"
 #include "guard/runtime/dump_writer.h"
 #include "guard/runtime/whole_file.h"
-#include "tests/runtime/live_call.h"
+#include "tests/runtime/live_tensors.h"
 
 namespace attnguard {
 namespace {
@@ -258,6 +258,21 @@ TEST(DumpWriter, CountsACallWhoseRowIsTooLarge) {
   EXPECT_THAT(log.lines(),
               ElementsAre(HasSubstr("larger than dump_max_bytes")));
   EXPECT_TRUE(folder.files().empty());
+}
+
+// The canary's calls: they are made again from a problem and a seed.
+TEST(DumpWriter, SaysHowToMakeACallWithoutTensors) {
+  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
+  TestViolation violation(tensors, 0, 0, 2, kActionDump);
+  violation.call = {.problem = &tensors.problem()};
+  const Folder folder;
+  Log log;
+  DumpWriter writer(settings_of(folder), "x", log.function());
+  EXPECT_FALSE(writer.take(violation.violation));
+  EXPECT_EQ(writer.counters().no_tensors, 1u);
+  EXPECT_THAT(log.lines(),
+              ElementsAre(HasSubstr("attnguard check --seed 5 --problem '" +
+                                    tensors.problem().text() + "'")));
 }
 
 TEST(DumpWriter, KeepsRoomForWhatWasNotSeenBefore) {

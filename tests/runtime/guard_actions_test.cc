@@ -10,7 +10,7 @@
 #include "guard/runtime/guard.h"
 #include "guard/runtime/metrics.h"
 #include "guard/runtime/replay.h"
-#include "tests/runtime/live_call.h"
+#include "tests/runtime/live_tensors.h"
 #include "tests/support/engines.h"
 
 namespace attnguard {

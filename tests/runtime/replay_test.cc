@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "guard/runtime/rerun.h"
-#include "tests/runtime/live_call.h"
+#include "tests/runtime/live_tensors.h"
 #include "tests/support/engines.h"
 
 namespace attnguard {
