@@ -21,7 +21,7 @@ rooms='
 @finding     guard/finding/*
 @defect      guard/defect/*
 @diagnosis   guard/diagnosis/*
-@policy      guard/policy/policy.h
+@policy      guard/policy/policy.h guard/policy/runtime_policy.h
 @policies    guard/policy/*
 @runtime     guard/runtime/*
 @report      guard/report/*
@@ -29,7 +29,7 @@ rooms='
 @pipeline    guard/pipeline.h
 @adapter     adapters/adapter.h adapters/engines_folder.h
 @formats     fmt/* nlohmann/* pugixml.hpp
-@system      omp.h dlfcn.h fcntl.h pthread.h signal.h unistd.h sys/* *intrin.h
+@system      omp.h dlfcn.h fcntl.h pthread.h semaphore.h signal.h unistd.h sys/* *intrin.h
 '
 table='
 guard/base/*               @base
@@ -53,6 +53,7 @@ adapters/defect/*          @own @adapter @defect @engine @problem @base
 adapters/*/model*          @own @adapter @model @base
 adapters/gtest/gtest.h     @own @engine @problem @base gtest/*
 adapters/gtest/*           @own @pipeline @check @policies @report @finding @engine @problem @base
+adapters/prometheus/*      @own @runtime @policy @finding @engine @problem @base
 adapters/*                 @own @adapter @engine @problem @base
 ci/*                       @anything
 tests/*                    @anything

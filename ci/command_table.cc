@@ -17,6 +17,9 @@ extern const CommandInfo kLintCommand;         // lint
 extern const CommandInfo kModelCommand;        // model
 extern const CommandInfo kManCommand;          // man
 extern const CommandInfo kCompletionsCommand;  // completions
+extern const CommandInfo kReplayCommand;       // replay
+extern const CommandInfo kRuntimeOddsCommand;     // runtime odds
+extern const CommandInfo kRuntimeOptionsCommand;  // runtime options
 
 namespace {
 
@@ -32,10 +35,14 @@ constexpr std::array kCommands = {
     &kModelCommand,
     &kManCommand,
     &kCompletionsCommand,
+    &kReplayCommand,
+    &kRuntimeOddsCommand,
+    &kRuntimeOptionsCommand,
 };
 
 constexpr std::array kGroups = {
     CommandGroup{"policy", "Work with policy files"},
+    CommandGroup{"runtime", "The guard in a running engine"},
 };
 // clang-format on
 

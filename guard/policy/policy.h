@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,6 +73,8 @@ struct SettingsPatch {
   SourceLocation location;
 };
 
+struct RuntimePolicy;  // runtime_policy.h
+
 struct PolicyProblem {
   Problem problem;
   SourceLocation location;  // of the grid entry that it expands from
@@ -82,6 +85,9 @@ struct Policy {
   std::uint64_t seed = 1;
   std::vector<SettingsPatch> patches;  // Later ones win.
   std::vector<PolicyProblem> problems;
+
+  // What the live guard does; nullptr: the policy says nothing of it.
+  std::shared_ptr<const RuntimePolicy> runtime;
 
   // Applies every patch whose glob matches the engine's name, in order.
   Settings resolve(std::string_view engine_name) const;

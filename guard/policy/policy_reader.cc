@@ -13,6 +13,7 @@
 #include "guard/base/text.h"
 #include "guard/policy/policy_yaml.h"
 #include "guard/policy/problem_grid.h"
+#include "guard/policy/runtime_reader.h"
 #include "guard/policy/yaml_schema.h"
 
 namespace attnguard {
@@ -21,9 +22,9 @@ namespace {
 constexpr std::int64_t kVersion = 1;
 constexpr std::string_view kEveryCheck = "*";
 
-constexpr std::array<std::string_view, 7> kTopKeys = {
+constexpr std::array<std::string_view, 8> kTopKeys = {
     "version",    "seed",     "coverage", "checks",
-    "tolerances", "problems", "engines"};
+    "tolerances", "problems", "engines",  "runtime"};
 constexpr std::array<std::string_view, 3> kEngineKeys = {"coverage", "checks",
                                                          "tolerances"};
 
@@ -122,6 +123,8 @@ class PolicyReader {
         policy_.problems = expand_problems(entry.value, source_, sink_);
         own_problems = true;
       }
+      if (entry.name == "runtime")
+        policy_.runtime = read_runtime(entry.value, source_, sink_);
       read_setting(entry, top);
     }
     policy_.patches.push_back(std::move(top));

@@ -20,6 +20,13 @@
 //   engines:                      # engine glob: the same keys, for it alone
 //     "ggml:*":
 //       tolerances: {row-sum: 1.0e-3}
+//   runtime:                      # the live guard; runtime_options.h has all
+//     sample: 1/1000
+//     max_overhead: 0.5%
+//     on_violation: [log, dump]
+//     checks: {canary: off}
+//     layers:                     # layer name glob: settings for it alone
+//       "blk.0.*": {sample: 1/10}
 //
 // The id "*" is every check; a check's own entry wins over it. A key that is
 // left out keeps its default; `problems` and `engines` that are left out are

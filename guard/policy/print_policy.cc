@@ -7,6 +7,7 @@
 
 #include "guard/base/text.h"
 #include "guard/policy/policy_yaml.h"
+#include "guard/policy/runtime_reader.h"
 #include "guard/policy/source_text.h"
 
 namespace attnguard {
@@ -59,16 +60,6 @@ std::vector<Product> grouped(const std::vector<PolicyProblem>& problems) {
   return products;
 }
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (std::size_t at = 0, length = 0; at < text.size(); at += length) {
-    const std::string shown = visible_char(text, at, length);
-    if (shown == "\"" || shown == "\\") out += '\\';
-    out += shown;
-  }
-  return out + '"';
-}
-
 std::string value_text(const std::string& value) {
   const auto pieces = split(value, ',');
   if (pieces.size() > 1 &&
@@ -84,7 +75,8 @@ std::string value_text(const std::string& value) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.' || c == '-' || c == '+';
   };
-  return std::all_of(value.begin(), value.end(), plain) ? value : quoted(value);
+  return std::all_of(value.begin(), value.end(), plain) ? value
+                                                        : yaml_quoted(value);
 }
 
 std::string values_text(const std::vector<std::string>& values) {
@@ -199,11 +191,12 @@ std::string print_policy(const Policy& policy) {
   std::string engines;
   for (const SettingsPatch& patch : distinct_globs(std::move(patches))) {
     const std::string settings = settings_text(patch, "    ");
-    engines += "  " + quoted(patch.engine_glob) + ':' +
+    engines += "  " + yaml_quoted(patch.engine_glob) + ':' +
                (settings.empty() ? " {}\n" : '\n' + settings);
   }
   // Left out would mean the built-in overrides.
-  return out + (engines.empty() ? "engines: {}\n" : "engines:\n" + engines);
+  out += engines.empty() ? "engines: {}\n" : "engines:\n" + engines;
+  return policy.runtime ? out + print_runtime(*policy.runtime) : out;
 }
 
 }  // namespace attnguard
