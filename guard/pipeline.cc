@@ -14,6 +14,7 @@
 #include "guard/diagnosis/match.h"
 #include "guard/diagnosis/shrink.h"
 #include "guard/policy/policy_yaml.h"
+#include "guard/policy/suppress.h"
 #include "guard/probe/execute.h"
 #include "guard/probe/plan.h"
 
@@ -114,6 +115,7 @@ Status run_checks(Executor& executor, const Problem& problem,
   for (ActiveCheck& check : active) {
     check.check->finish(check.sink, *check.result);
     check.result->num_findings = check.sink.count();
+    check.result->num_by_kind = check.sink.by_kind();
     check.result->findings = check.sink.take();
   }
   return status;
@@ -122,7 +124,7 @@ Status run_checks(Executor& executor, const Problem& problem,
 // Everything but the smallest case: what shrinking calls again and again.
 void judge_problem(const Engine& engine, const Problem& problem,
                    const Settings& settings,
-                   const std::vector<std::string>& only,
+                   const std::vector<std::string>& only, const Date& today,
                    ProblemResult& result) {
   const auto start = Clock::now();
   result.problem = problem;
@@ -148,6 +150,7 @@ void judge_problem(const Engine& engine, const Problem& problem,
   result.engine_calls = executor.engine_calls();
   result.engine_seconds = executor.engine_seconds();
   result.guard_seconds = seconds_since(start) - result.engine_seconds;
+  suppress_findings(settings.suppressions, today, result);
   if (!status.ok()) {
     result.verdict = status.code() == StatusCode::kEngineFailure
                          ? Verdict::kEngineError
@@ -171,10 +174,15 @@ void judge_problem(const Engine& engine, const Problem& problem,
       none_applies ? Verdict::kNotApplicable : combine_checks(result.checks);
 }
 
+// Not those whose findings are all accepted.
+bool fails(const CheckResult& check) {
+  return check.verdict == Verdict::kViolation && !check.suppressed();
+}
+
 std::vector<std::string> failing_checks(const ProblemResult& result) {
   std::vector<std::string> ids;
   for (const CheckResult& check : result.checks)
-    if (check.verdict == Verdict::kViolation) ids.push_back(check.check);
+    if (fails(check)) ids.push_back(check.check);
   return ids;
 }
 
@@ -182,7 +190,7 @@ std::vector<std::string> failing_checks(const ProblemResult& result) {
 std::vector<std::string> telling_check(const ProblemResult& result) {
   for (const CheckResult& check : result.checks)
     for (const Finding& finding : check.findings)
-      if (check.verdict == Verdict::kViolation && finding.batch >= 0)
+      if (fails(check) && finding.batch >= 0)
         return {check.check};
   return {failing_checks(result).front()};
 }
@@ -192,7 +200,7 @@ const Finding* telling_finding(const ProblemResult& result) {
   const Finding* best = nullptr;
   for (const CheckResult& check : result.checks)
     for (const Finding& finding : check.findings) {
-      if (finding.batch < 0) continue;
+      if (finding.batch < 0 || !finding.suppressed.empty()) continue;
       if (best == nullptr || (best->key < 0 && finding.key >= 0))
         best = &finding;
     }
@@ -224,14 +232,14 @@ class DiagnosisQuota {
 // Looks for the smallest problem on which the same check fails, and draws its
 // influence map. Returns that problem.
 Problem shrink_failure(const Engine& engine, const Settings& settings,
-                       ProblemResult& result) {
+                       const Date& today, ProblemResult& result) {
   const auto start = Clock::now();
   const std::vector<std::string> failing = telling_check(result);
   ProblemResult smallest = result;
   for (const Problem& candidate : shrink_candidates(result.problem)) {
     if (seconds_since(start) > kShrinkSeconds) break;
     ProblemResult tried;
-    judge_problem(engine, candidate, settings, failing, tried);
+    judge_problem(engine, candidate, settings, failing, today, tried);
     if (tried.verdict != Verdict::kViolation) continue;
     smallest = std::move(tried);
     break;
@@ -262,11 +270,16 @@ std::string replay_command(const Engine& engine, const Settings& settings,
   return command + " --problem " + shell_quote(line);
 }
 
+Date today_of(const RunOptions& options) {
+  return options.today.value_or(today_utc());
+}
+
 // The smallest failing case, its map, and what the engine behaves like.
 void explain_failure(const Engine& engine, const Settings& settings,
                      const RunOptions& options, DiagnosisQuota& quota,
                      ProblemResult& result) {
-  const Problem smallest = shrink_failure(engine, settings, result);
+  const Problem smallest =
+      shrink_failure(engine, settings, today_of(options), result);
   if (!options.diagnose || !quota.wants(result)) return;
   try {
     result.diagnosis =
@@ -281,7 +294,8 @@ ProblemResult verify_one(const Engine& engine, const Problem& problem,
                          DiagnosisQuota& quota) {
   ProblemResult result;
   try {
-    judge_problem(engine, problem, settings, options.checks, result);
+    judge_problem(engine, problem, settings, options.checks,
+                  today_of(options), result);
     if (result.verdict == Verdict::kViolation && options.draw_maps)
       explain_failure(engine, settings, options, quota, result);
     if (result.verdict != Verdict::kPass &&
@@ -313,6 +327,7 @@ RunResult verify(const Engine& engine, const Policy& policy,
   RunResult run;
   run.engine = engine.name;
   run.policy = policy.name;
+  run.policy_found = policy.found;
   run.seed = policy.seed;
   for (const std::string& id : options.checks) {
     if (find_check(id) != nullptr) continue;
@@ -331,6 +346,7 @@ RunResult verify(const Engine& engine, const Policy& policy,
     run.problems.push_back(std::move(result));
   }
   run.verdict = combine_problems(run.problems);
+  settle_suppressions(settings.suppressions, today_of(options), run);
   return run;
 }
 

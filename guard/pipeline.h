@@ -16,9 +16,11 @@
 #define ATTNGUARD_GUARD_PIPELINE_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "guard/base/date.h"
 #include "guard/engine/engine.h"
 #include "guard/finding/result.h"
 #include "guard/policy/policy.h"
@@ -34,6 +36,9 @@ struct RunOptions {
   // Say what failures behave like; only with draw_maps. Runs the engine on
   // further problems that it says it supports, not on the policy's alone.
   bool diagnose = true;
+
+  // The day on which suppressions are judged; left out: today, in UTC.
+  std::optional<Date> today = std::nullopt;
 
   // Called before each problem, for progress: index from 0, and the total.
   std::function<void(std::size_t index, std::size_t total)> progress;

@@ -7,6 +7,7 @@
 #ifndef ATTNGUARD_GUARD_CHECK_CHECK_H_
 #define ATTNGUARD_GUARD_CHECK_CHECK_H_
 
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -49,6 +50,9 @@ class FindingSink {
 
   void add(Finding finding);
   std::int64_t count() const { return count_; }
+  const std::map<FindingKind, std::int64_t>& by_kind() const {
+    return by_kind_;
+  }
   std::vector<Finding> take();
 
  private:
@@ -59,6 +63,7 @@ class FindingSink {
   std::vector<Finding> kept_;
   std::set<Place> seen_;
   std::int64_t count_ = 0;
+  std::map<FindingKind, std::int64_t> by_kind_;
 };
 
 class Check {

@@ -62,6 +62,7 @@ void FindingSink::add(Finding finding) {
            .second)
     return;
   ++count_;
+  ++by_kind_[finding.kind];
   if (static_cast<std::int64_t>(kept_.size()) < kMostKept)
     kept_.push_back(std::move(finding));
 }
