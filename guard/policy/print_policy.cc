@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "guard/base/text.h"
+#include "guard/policy/policy_reader.h"
 #include "guard/policy/policy_yaml.h"
 #include "guard/policy/source_text.h"
+#include "guard/policy/yaml_schema.h"
 
 namespace attnguard {
 namespace {
@@ -157,13 +159,27 @@ std::string settings_text(const SettingsPatch& patch,
   return out;
 }
 
-void override_with(SettingsPatch& patch, const SettingsPatch& later) {
-  if (later.coverage) patch.coverage = later.coverage;
-  for (const auto& [id, severity] : later.severities)
-    patch.severities[id] = severity;
-  for (const auto& [id, by_dtype] : later.tolerances)
-    for (const auto& [dtype, tolerance] : by_dtype)
-      patch.tolerances[id][dtype] = tolerance;
+std::string suppressions_text(const std::vector<Suppression>& suppressions) {
+  std::string out;
+  for (const Suppression& one : suppressions) {
+    if (one.baseline) continue;
+    std::string_view lead = "  - ";
+    for (const SuppressionKeyInfo& info : suppression_keys()) {
+      const bool left_out = info.text == nullptr
+                                ? !one.expires
+                                : !info.required && (one.*(info.text)).empty();
+      if (left_out ||
+          (!info.required && info.text != nullptr && one.*(info.text) == "*"))
+        continue;
+      out += lead;
+      out += std::string(info.name) + ": " +
+             (info.text == nullptr ? date_text(*one.expires)
+                                   : quoted(one.*(info.text))) +
+             '\n';
+      lead = "    ";
+    }
+  }
+  return out.empty() ? out : "suppressions:\n" + out;
 }
 
 // A key can stand only once: patches of one glob become one, at the place of
@@ -203,7 +219,8 @@ std::string print_policy(const Policy& policy) {
                (settings.empty() ? " {}\n" : '\n' + settings);
   }
   // Left out would mean the built-in overrides.
-  return out + (engines.empty() ? "engines: {}\n" : "engines:\n" + engines);
+  out += engines.empty() ? "engines: {}\n" : "engines:\n" + engines;
+  return out + suppressions_text(policy.suppressions);
 }
 
 }  // namespace attnguard
