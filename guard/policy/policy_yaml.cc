@@ -171,4 +171,11 @@ PolicyParse load_policy(const std::string& path,
   }
 }
 
+Result<std::string> read_policy_text(const std::string& path) {
+  Result<std::string> text = read_text(path);
+  if (text.ok() && text.value().size() > kLargestFile)
+    return invalid_argument(std::string(kTooLarge));
+  return text;
+}
+
 }  // namespace attnguard
