@@ -37,8 +37,8 @@ guard/problem/*            @problem @base
 guard/engine/*             @engine @problem @base
 guard/finding/*            @finding @problem @base
 guard/policy/policy.*      @policy @problem @base
-guard/policy/*.cc          @policies @problem @base yaml-cpp/*
-guard/policy/*             @policies @problem @base
+guard/policy/*.cc          @policies @finding @problem @base yaml-cpp/*
+guard/policy/*             @policies @finding @problem @base
 guard/probe/*              @probe @engine @problem @base
 guard/check/*              @check @finding @policy @probe @engine @problem @base
 guard/defect/*             @defect @engine @problem @base

@@ -3,8 +3,11 @@
 #define ATTNGUARD_CI_CLI_H_
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "guard/base/date.h"
 
 namespace attnguard {
 
@@ -24,6 +27,12 @@ struct Surroundings {
   int job_socket = -1;
   // The words of the command line, for processes that read it too.
   std::vector<std::string> words;
+
+  // Where a search for attnguard.yaml begins; empty: there is none.
+  std::string folder;
+
+  // The day on which suppressions are judged; left out: today.
+  std::optional<Date> today;
 };
 
 // Exit codes. Of several engines the worst counts, in the order of this list.

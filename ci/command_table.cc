@@ -12,6 +12,9 @@ extern const CommandInfo kListCommand;         // list
 extern const CommandInfo kExplainCommand;      // explain
 extern const CommandInfo kPolicyLintCommand;   // policy lint
 extern const CommandInfo kPolicyPrintCommand;  // policy print
+extern const CommandInfo kPolicyDiffCommand;   // policy diff
+extern const CommandInfo kPolicySchemaCommand; // policy schema
+extern const CommandInfo kTuneCommand;         // tune
 extern const CommandInfo kSelftestCommand;     // selftest
 extern const CommandInfo kLintCommand;         // lint
 extern const CommandInfo kModelCommand;        // model
@@ -30,6 +33,9 @@ constexpr std::array kCommands = {
     &kExplainCommand,
     &kPolicyLintCommand,
     &kPolicyPrintCommand,
+    &kPolicyDiffCommand,
+    &kPolicySchemaCommand,
+    &kTuneCommand,
     &kSelftestCommand,
     &kLintCommand,
     &kModelCommand,

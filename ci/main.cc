@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
     return attnguard::run_worker(argc, argv, attnguard::open_engine);
   attnguard::Surroundings surroundings;
   surroundings.worker = "/proc/self/exe";  // this file, even if it is replaced
+  surroundings.folder = ".";
   if (attnguard::is_job_worker(argc, argv))
     return run_job_worker(argc, argv, surroundings);
   surroundings.catch_signals = true;

@@ -14,6 +14,7 @@
 #include "guard/diagnosis/quota.h"
 #include "guard/diagnosis/shrink.h"
 #include "guard/policy/policy_yaml.h"
+#include "guard/policy/suppress.h"
 #include "guard/probe/execute.h"
 #include "guard/probe/plan.h"
 
@@ -108,6 +109,9 @@ Status run_checks(Executor& executor, const Problem& problem,
   for (ActiveCheck& check : active) {
     check.check->finish(check.sink, *check.result);
     check.result->num_findings = check.sink.count();
+    check.result->num_by_kind = check.sink.by_kind();
+    check.result->largest_difference = check.sink.largest_difference();
+    check.result->largest_probe = check.sink.largest_probe();
     check.result->findings = check.sink.take();
   }
   return status;
@@ -116,7 +120,7 @@ Status run_checks(Executor& executor, const Problem& problem,
 // Everything but the smallest case: what shrinking calls again and again.
 void judge_problem(const Engine& engine, const Problem& problem,
                    const Settings& settings,
-                   const std::vector<std::string>& only,
+                   const std::vector<std::string>& only, const Date& today,
                    ProblemResult& result) {
   const auto start = Clock::now();
   result.problem = problem;
@@ -142,6 +146,7 @@ void judge_problem(const Engine& engine, const Problem& problem,
   result.engine_calls = executor.engine_calls();
   result.engine_seconds = executor.engine_seconds();
   result.guard_seconds = seconds_since(start) - result.engine_seconds;
+  suppress_findings(settings.suppressions, today, result);
   if (!status.ok()) {
     result.verdict = status.code() == StatusCode::kEngineFailure
                          ? Verdict::kEngineError
@@ -165,12 +170,16 @@ void judge_problem(const Engine& engine, const Problem& problem,
       none_applies ? Verdict::kNotApplicable : combine_checks(result.checks);
 }
 
+// Not those whose findings are all accepted.
+bool fails(const CheckResult& check) {
+  return check.verdict == Verdict::kViolation && !check.suppressed();
+}
+
 // The check whose finding says most, by itself: shrinking tries many problems.
 std::vector<std::string> telling_check(const ProblemResult& result) {
   for (const CheckResult& check : result.checks)
     for (const Finding& finding : check.findings)
-      if (check.verdict == Verdict::kViolation && finding.batch >= 0)
-        return {check.check};
+      if (fails(check) && finding.batch >= 0) return {check.check};
   return {failing_checks(result).front()};
 }
 
@@ -179,7 +188,7 @@ const Finding* telling_finding(const ProblemResult& result) {
   const Finding* best = nullptr;
   for (const CheckResult& check : result.checks)
     for (const Finding& finding : check.findings) {
-      if (finding.batch < 0) continue;
+      if (finding.batch < 0 || !finding.suppressed.empty()) continue;
       if (best == nullptr || (best->key < 0 && finding.key >= 0))
         best = &finding;
     }
@@ -198,15 +207,17 @@ bool shows_something_wrong(const InfluenceMap& map) {
 // Looks for the smallest problem on which the same check fails: first among
 // the usual small ones, then step by step from what was found.
 ProblemResult smallest_failure(const Engine& engine, const Settings& settings,
-                               double seconds, const ProblemResult& result) {
+                               const RunOptions& options,
+                               const ProblemResult& result) {
   const auto start = Clock::now();
   const std::vector<std::string> failing = telling_check(result);
   ProblemResult smallest = result;
   const auto fails_on = [&](const std::vector<Problem>& candidates) {
     for (const Problem& candidate : candidates) {
-      if (seconds_since(start) > seconds) break;
+      if (seconds_since(start) > options.shrink_seconds) break;
       ProblemResult tried;
-      judge_problem(engine, candidate, settings, failing, tried);
+      judge_problem(engine, candidate, settings, failing, today_of(options),
+                    tried);
       if (tried.verdict != Verdict::kViolation) continue;
       smallest = std::move(tried);
       return true;
@@ -221,9 +232,9 @@ ProblemResult smallest_failure(const Engine& engine, const Settings& settings,
 
 // Shrinks the failure and draws its influence map. Returns the problem.
 Problem shrink_failure(const Engine& engine, const Settings& settings,
-                       double seconds, ProblemResult& result) {
+                       const RunOptions& options, ProblemResult& result) {
   const ProblemResult smallest =
-      smallest_failure(engine, settings, seconds, result);
+      smallest_failure(engine, settings, options, result);
   result.smallest_failing = smallest.problem_line;
   const Finding* finding = telling_finding(smallest);
   if (finding == nullptr) return smallest.problem;
@@ -254,8 +265,7 @@ std::string replay_command(const Engine& engine, const Settings& settings,
 void explain_failure(const Engine& engine, const Settings& settings,
                      const RunOptions& options, DiagnosisQuota& quota,
                      ProblemResult& result) {
-  const Problem smallest =
-      shrink_failure(engine, settings, options.shrink_seconds, result);
+  const Problem smallest = shrink_failure(engine, settings, options, result);
   if (!options.diagnose || !quota.wants(result)) return;
   try {
     result.diagnosis =
@@ -270,7 +280,8 @@ ProblemResult verify_one(const Engine& engine, const Problem& problem,
                          DiagnosisQuota& quota) {
   ProblemResult result;
   try {
-    judge_problem(engine, problem, settings, options.checks, result);
+    judge_problem(engine, problem, settings, options.checks, today_of(options),
+                  result);
     if (result.verdict == Verdict::kViolation && options.draw_maps)
       explain_failure(engine, settings, options, quota, result);
     if (result.verdict != Verdict::kPass &&
@@ -311,11 +322,16 @@ ProblemResult verify_problem(const Engine& engine, const Problem& problem,
   return verify_one(engine, problem, settings, options, quota);
 }
 
+Date today_of(const RunOptions& options) {
+  return options.today.value_or(today_utc());
+}
+
 RunResult verify(const Engine& engine, const Policy& policy,
                  const RunOptions& options) {
   RunResult run;
   run.engine = engine.name;
   run.policy = policy.name;
+  run.policy_found = policy.found;
   run.seed = policy.seed;
   for (const std::string& id : options.checks) {
     if (find_check(id) != nullptr) continue;
@@ -342,6 +358,7 @@ RunResult verify(const Engine& engine, const Policy& policy,
     run.problems.push_back(std::move(result));
   }
   run.verdict = combine_problems(run.problems);
+  settle_suppressions(settings.suppressions, today_of(options), run);
   return run;
 }
 

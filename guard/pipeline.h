@@ -16,9 +16,11 @@
 #define ATTNGUARD_GUARD_PIPELINE_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "guard/base/date.h"
 #include "guard/engine/engine.h"
 #include "guard/finding/result.h"
 #include "guard/policy/policy.h"
@@ -44,9 +46,15 @@ struct RunOptions {
   // refuse calls to end the run at once. Empty: none.
   std::function<std::string()> stop;
 
+  // The day on which suppressions are judged; left out: today, in UTC.
+  std::optional<Date> today = std::nullopt;
+
   // Called before each problem, for progress: index from 0, and the total.
   std::function<void(std::size_t index, std::size_t total)> progress;
 };
+
+// The day on which suppressions are judged.
+Date today_of(const RunOptions& options);
 
 // Runs every problem of the policy. Never throws; whatever goes wrong is in
 // the result. An unknown check id makes the result inconclusive and says so.

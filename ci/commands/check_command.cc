@@ -18,6 +18,7 @@
 #include "guard/base/text.h"
 #include "guard/check/check.h"
 #include "guard/pipeline.h"
+#include "guard/policy/baseline.h"
 #include "guard/report/report.h"
 #include "guard/report/safe_text.h"
 
@@ -35,6 +36,10 @@ struct Request : RunRequest {
   OutputFile output;
   bool isolate = true;
   IsolationOptions isolation;
+  std::vector<Suppression> baseline;
+  bool write_baseline = false;
+  OutputFile new_baseline;
+  bool findings_fail = true;
 };
 
 Status unknown(std::string_view option, std::string_view value,
@@ -159,6 +164,33 @@ Status read_appearance(const Arguments& arguments,
   return ok_status();
 }
 
+// What fails the run. A warning that fails it is an error in all reports.
+Status read_fail_on(const Arguments& arguments, Request& request) {
+  constexpr std::string_view kKnown[] = {"error", "warning", "never"};
+  const std::string on = arguments.value("--fail-on").value_or("error");
+  request.findings_fail = on != "never";
+  if (on == "warning")
+    for (SettingsPatch& patch : request.policy.patches)
+      for (auto& [check, severity] : patch.severities)
+        if (severity == Severity::kWarning) severity = Severity::kError;
+  if (on == "warning" || on == "never" || on == "error") return ok_status();
+  return unknown("--fail-on", on, kKnown);
+}
+
+// Known findings are suppressions of their own.
+Status read_baseline(const Arguments& arguments, Request& request) {
+  request.write_baseline = arguments.value("--write-baseline").has_value();
+  const auto file = arguments.value("--baseline");
+  if (!file) return ok_status();
+  Result<std::vector<Suppression>> known = load_baseline(*file);
+  if (!known.ok()) return known.status();
+  request.baseline = std::move(known.value());
+  request.policy.suppressions.insert(request.policy.suppressions.end(),
+                                     request.baseline.begin(),
+                                     request.baseline.end());
+  return ok_status();
+}
+
 // Every value but the engines'.
 Status read_request(const Arguments& arguments,
                     const Surroundings& surroundings, Request& request) {
@@ -168,6 +200,9 @@ Status read_request(const Arguments& arguments,
   if (status.ok()) status = read_problems(arguments, request);
   if (status.ok()) status = read_checks(arguments, request);
   if (status.ok()) status = read_coverage(arguments, request);
+  if (status.ok()) status = read_fail_on(arguments, request);
+  if (status.ok()) status = read_baseline(arguments, request);
+  request.options.today = surroundings.today;
   if (status.ok()) status = read_appearance(arguments, surroundings, request);
   return status;
 }
@@ -222,6 +257,30 @@ int failed(const Status& status, std::ostream& err) {
                                                      : kExitUsage;
 }
 
+// The worst of the runs, where findings do not count.
+Verdict verdict_but_findings(std::span<const RunResult> results) {
+  std::vector<RunResult> outcomes(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    outcomes[i].verdict = verdict_but_findings(results[i]);
+  return combine_runs(outcomes);
+}
+
+int code_of(const Request& request, const RunOutcome& outcome) {
+  const bool accepted = !request.findings_fail || request.write_baseline;
+  return exit_code_of(outcome, accepted ? verdict_but_findings(outcome.results)
+                                        : combine_runs(outcome.results));
+}
+
+// Both files can be written, before anything runs.
+Status open_files(const Arguments& arguments, Request& request) {
+  Status status;
+  if (!request.to_stdout)
+    status = request.output.open(*arguments.value("--output"));
+  if (status.ok() && request.write_baseline)
+    status = request.new_baseline.open(*arguments.value("--write-baseline"));
+  return status;
+}
+
 int run_check(const CommandContext& context) {
   const auto& [given, command_line, out, err, surroundings] = context;
   Request request;
@@ -229,7 +288,8 @@ int run_check(const CommandContext& context) {
   Status status;
   const Arguments arguments = replayed(given, saved_settings, status);
   if (!status.ok()) return usage_error(err, status.message());
-  std::optional<Policy> policy = read_policy(arguments.value("--policy"), err);
+  std::optional<Policy> policy =
+      read_policy(arguments.value("--policy"), err, surroundings.folder);
   if (!policy) return kExitUsage;
   request.policy = std::move(*policy);
   request.policy_settings = settings_digest(request.policy);
@@ -248,25 +308,29 @@ int run_check(const CommandContext& context) {
     return serve_jobs(surroundings.job_socket, request.engines, request.policy,
                       policy_digest(request.policy, request.options),
                       request.options);
-  if (!request.to_stdout)
-    status = request.output.open(*arguments.value("--output"));
+  status = open_files(arguments, request);
   if (!status.ok()) return usage_error(err, status.message());
 
   if (surroundings.err_is_terminal) show_progress(request, err);
   const Result<RunOutcome> outcome = run_request(request);
   if (surroundings.err_is_terminal) err << "\r\x1b[K" << std::flush;
   if (!outcome.ok()) return failed(outcome.status(), err);
+  const std::vector<RunResult>& results = outcome.value().results;
+  const int code = code_of(request, outcome.value());
   const ReportOptions options{.color = request.color,
                               .version = std::string(command_version()),
-                              .command_line = command_line};
-  const std::string report =
-      request.format->render(outcome.value().results, options);
+                              .command_line = command_line,
+                              .exit_code = code};
+  const std::string report = request.format->render(results, options);
   if (request.to_stdout)
     out << report;
   else
     status = request.output.commit(report);
+  if (status.ok() && request.write_baseline)
+    status =
+        request.new_baseline.commit(baseline_text(results, request.baseline));
   if (!status.ok()) return usage_error(err, status.message());
-  return exit_code_of(outcome.value());
+  return code;
 }
 
 std::vector<OptionSpec> with_run_options(std::vector<OptionSpec> options) {
@@ -286,7 +350,8 @@ extern const CommandInfo kCheckCommand = {
           "library; repeat it for several",
           true},
          {"--policy", "FILE",
-          "What to check and how strictly; default: built-in"},
+          "What to check and how strictly; default: attnguard.yaml here or "
+          "above, up to the repository's root, else built-in"},
          {"--problem", "LINE",
           "Check this problem instead of the policy's; repeatable", true},
          {"--check", "ID", "Run only this check; repeatable", true},
@@ -294,6 +359,12 @@ extern const CommandInfo kCheckCommand = {
          {"--threads", "N", "Threads to use; default: all cores"},
          {"--coverage", "sampled|edges|full",
           "Overrides the policy's coverage"},
+         {"--baseline", "FILE", "Known findings: only new ones fail"},
+         {"--write-baseline", "FILE",
+          "Write the findings of this run, which then do not fail it"},
+         {"--fail-on", "error|warning|never",
+          "Which findings fail the run; default: error. An engine error or a "
+          "run without evidence always does"},
          {"--format", "text|json|junit", "Of the report"},
          {"--output", "FILE",
           "Where the report goes; default: standard output"},

@@ -89,6 +89,15 @@ Status check_shards(const std::vector<Part>& parts) {
                           " shards there is no report of: " + missing);
 }
 
+// Each part lists all of its policy's; what they accepted adds up.
+void join_suppressions(const std::vector<SuppressionUse>& from,
+                       std::vector<SuppressionUse>& into) {
+  for (std::size_t i = 0; i < std::min(from.size(), into.size()); ++i) {
+    into[i].reached = into[i].reached || from[i].reached;
+    into[i].num_findings += from[i].num_findings;
+  }
+}
+
 // Problems are sorted as in the policy, replayed failures (0) first.
 Status join_run(RunResult& run) {
   std::stable_sort(run.problems.begin(), run.problems.end(),
@@ -113,6 +122,8 @@ Status join_run(RunResult& run) {
                             "--costs");
   run.shard.index = run.shard.count = 1;
   run.verdict = combine_problems(run.problems);
+  for (const SuppressionUse& use : run.suppressions)
+    if (use.expired && use.reached) run.verdict = Verdict::kViolation;
   return ok_status();
 }
 
@@ -136,6 +147,7 @@ Result<JsonReport> merge_reports(const std::vector<std::string>& paths) {
   for (std::size_t p = 1; p < parts.size(); ++p)
     for (std::size_t e = 0; e < merged.runs.size(); ++e) {
       RunResult &into = merged.runs[e], &from = parts[p].report.runs[e];
+      join_suppressions(from.suppressions, into.suppressions);
       if (!from.note.empty())
         into.note += (into.note.empty() ? "" : "; ") + from.note;
       std::move(from.problems.begin(), from.problems.end(),

@@ -10,6 +10,7 @@
 #include "guard/check/check.h"
 #include "guard/diagnosis/quota.h"
 #include "guard/policy/policy_yaml.h"
+#include "guard/policy/suppress.h"
 #include "guard/report/report.h"
 
 namespace attnguard {
@@ -286,6 +287,7 @@ RunResult Run::finished(std::size_t engine) {
   RunResult run;
   run.engine = engine_names_[engine];
   run.policy = policy_.name;
+  run.policy_found = policy_.found;
   run.policy_digest = policy_digest(policy_, request_.options);
   run.shard = request_.settings.shard;
   run.shard.num_problems = static_cast<std::int64_t>(policy_.problems.size());
@@ -312,6 +314,8 @@ RunResult Run::finished(std::size_t engine) {
     run.note = "no problem falls to shard " + std::to_string(run.shard.index) +
                " of " + std::to_string(run.shard.count);
   run.verdict = combine_problems(run.problems);
+  settle_suppressions(policy_.resolve(run.engine).suppressions,
+                      today_of(request_.options), run);
   return run;
 }
 
@@ -339,8 +343,8 @@ Result<RunOutcome> run_request(RunRequest& request) {
   return Run(request).go();
 }
 
-int exit_code_of(const RunOutcome& outcome) {
-  const int code = exit_code(combine_runs(outcome.results));
+int exit_code_of(const RunOutcome& outcome, Verdict verdict) {
+  const int code = exit_code(verdict);
   const bool nothing = code == kExitPass || code == kExitInconclusive;
   return outcome.signal != 0 && nothing ? 128 + outcome.signal : code;
 }

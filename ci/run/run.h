@@ -62,9 +62,9 @@ struct RunOutcome {
 // An error says what kept the run from starting, or from keeping its failures.
 Result<RunOutcome> run_request(RunRequest& request);
 
-// The code of the results; where a signal ended a run that had found nothing,
-// 128 and the signal's number.
-int exit_code_of(const RunOutcome& outcome);
+// The code of the verdict on the results; where a signal ended a run that had
+// found nothing, 128 and the signal's number.
+int exit_code_of(const RunOutcome& outcome, Verdict verdict);
 
 }  // namespace attnguard
 

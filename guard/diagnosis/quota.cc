@@ -5,7 +5,8 @@ namespace attnguard {
 std::vector<std::string> failing_checks(const ProblemResult& result) {
   std::vector<std::string> ids;
   for (const CheckResult& check : result.checks)
-    if (check.verdict == Verdict::kViolation) ids.push_back(check.check);
+    if (check.verdict == Verdict::kViolation && !check.suppressed())
+      ids.push_back(check.check);
   return ids;
 }
 

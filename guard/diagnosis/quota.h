@@ -10,7 +10,8 @@
 
 namespace attnguard {
 
-// The ids of the checks that found something, in the order of reports.
+// The ids of the checks that found something that nobody accepted, in the
+// order of reports.
 std::vector<std::string> failing_checks(const ProblemResult& result);
 
 // Hundreds of problems may fail for one cause. Diagnosed are the first

@@ -103,10 +103,13 @@ class Node {
   std::string path_;
 };
 
+FindingKind read_kind(const Node& node) {
+  return node.choice<FindingKind>(finding_kind_name, kNumFindingKinds);
+}
+
 Finding read_finding(const Node& node) {
   Finding finding;
-  finding.kind =
-      node.at("kind").choice<FindingKind>(finding_kind_name, kNumFindingKinds);
+  finding.kind = read_kind(node.at("kind"));
   finding.probe = node.at("probe").text();
   finding.batch = node.at("batch").index();
   finding.head = node.at("head").index();
@@ -120,7 +123,43 @@ Finding read_finding(const Node& node) {
   finding.expected = node.at("expected").number();
   finding.bound = node.at("bound").number();
   finding.message = node.at("message").text();
+  finding.suppressed = node.at("suppressed").text_or_null();
   return finding;
+}
+
+SourceLocation read_location(const Node& node) {
+  SourceLocation location;
+  if (node.is_null()) return location;
+  location.file = node.at("file").text();
+  location.line = node.at("line").integer<int>();
+  location.column = node.at("column").integer<int>();
+  return location;
+}
+
+AcceptedFindings read_accepted(const Node& node) {
+  AcceptedFindings accepted;
+  accepted.kind = read_kind(node.at("kind"));
+  accepted.num_findings = node.at("num_findings").integer<std::int64_t>();
+  accepted.reason = node.at("reason").text();
+  accepted.location = read_location(node.at("location"));
+  accepted.baseline = node.at("baseline").flag();
+  return accepted;
+}
+
+SuppressionUse read_suppression(const Node& node) {
+  SuppressionUse use;
+  use.check = node.at("check").text();
+  use.engine = node.at("engine").text();
+  use.problem = node.at("problem").text();
+  use.kind = node.at("kind").text_or_null();
+  use.reason = node.at("reason").text();
+  use.expires = node.at("expires").text_or_null();
+  use.location = read_location(node.at("location"));
+  use.baseline = node.at("baseline").flag();
+  use.expired = node.at("expired").flag();
+  use.reached = node.at("reached").flag();
+  use.num_findings = node.at("num_findings").integer<std::int64_t>();
+  return use;
 }
 
 CheckResult read_check(const Node& node) {
@@ -131,6 +170,16 @@ CheckResult read_check(const Node& node) {
   check.note = node.at("note").text();
   check.coverage = node.at("coverage").text();
   check.num_findings = node.at("num_findings").integer<std::int64_t>();
+  node.at("num_by_kind").each([&](const Node& one) {
+    check.num_by_kind[read_kind(one.at("kind"))] =
+        one.at("num_findings").integer<std::int64_t>();
+  });
+  check.largest_difference = node.at("largest_difference").number();
+  check.largest_probe = node.at("largest_probe").text();
+  check.num_suppressed = node.at("num_suppressed").integer<std::int64_t>();
+  node.at("accepted").each([&](const Node& one) {
+    check.accepted.push_back(read_accepted(one));
+  });
   node.at("findings").each([&](const Node& finding) {
     check.findings.push_back(read_finding(finding));
   });
@@ -175,15 +224,6 @@ Diagnosis read_diagnosis(const Node& node) {
   return diagnosis;
 }
 
-SourceLocation read_location(const Node& node) {
-  SourceLocation location;
-  if (node.is_null()) return location;
-  location.file = node.at("file").text();
-  location.line = node.at("line").integer<int>();
-  location.column = node.at("column").integer<int>();
-  return location;
-}
-
 ProblemResult read_problem(const Node& node) {
   ProblemResult result;
   result.problem_line = node.at("problem").text();
@@ -212,6 +252,7 @@ RunResult read_run(const Node& node) {
   RunResult run;
   run.engine = node.at("engine").text();
   run.policy = node.at("policy").text();
+  run.policy_found = node.at("policy_found").flag();
   run.policy_digest = node.at("policy_digest").text();
   const Node shard = node.at("shard");
   run.shard.index = shard.at("index").integer<std::int64_t>();
@@ -223,6 +264,9 @@ RunResult read_run(const Node& node) {
   run.note = node.at("note").text();
   node.at("problems").each([&](const Node& problem) {
     run.problems.push_back(read_problem(problem));
+  });
+  node.at("suppressions").each([&](const Node& use) {
+    run.suppressions.push_back(read_suppression(use));
   });
   return run;
 }
