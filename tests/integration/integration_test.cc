@@ -81,9 +81,9 @@ TEST(Integration, ThePageShowsTheFilesThatAreCompiledHere) {
         read_file(std::string(ATTNGUARD_TEST_DATA "/integration/") + name));
     EXPECT_LT(std::ranges::count(compiled.back(), '\n'), 30) << name;
   }
-  EXPECT_EQ(programs_of(read_file(ATTNGUARD_TEST_DATA
-                                  "/../adapters/INTEGRATION.md")),
-            compiled);
+  EXPECT_EQ(
+      programs_of(read_file(ATTNGUARD_TEST_DATA "/../adapters/INTEGRATION.md")),
+      compiled);
 }
 
 // All but the fp16 problem are run.

@@ -23,7 +23,7 @@ void my_attention(const void* query, const int64_t* query_strides,
                   const int64_t* seq_len_q, const int64_t* seq_len_kv,
                   int64_t head_dim_qk, int64_t head_dim_v, double scale) {
   const int64_t extra = getenv("MY_ATTENTION_LEAKS") != NULL;
-  double* sums = malloc((size_t)(head_dim_v + 1) * sizeof *sums);
+  double* sums = (double*)malloc((size_t)(head_dim_v + 1) * sizeof *sums);
   if (sums == NULL) abort();
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t h = 0; h < num_heads; ++h)
