@@ -102,23 +102,8 @@ std::string key_list(const InfluenceMap& map, const std::string& row,
 
 std::string in_words(const InfluenceMap& map) {
   std::string out;
-  std::size_t told = 0, wrong = 0;
-  for (std::size_t r = 0; r < map.cells.size(); ++r) {
-    const std::string moved = key_list(map, map.cells[r], 'X');
-    const std::string missed = key_list(map, map.cells[r], 'o');
-    if (moved.empty() && missed.empty()) continue;
-    ++wrong;
-    if (told == kMostSentences) continue;
-    ++told;
-    const std::string row = "  row " + label(map.first_row, r);
-    if (!moved.empty())
-      out += row + " is moved by " + moved + ", and must not be\n";
-    if (!missed.empty())
-      out += row + " is not moved by " + missed + ", and should be\n";
-  }
-  if (wrong > told)
-    out += "  and so on in " +
-           counted(static_cast<std::int64_t>(wrong - told), "more row") + "\n";
+  for (const std::string& sentence : influence_sentences(map, kMostSentences))
+    out += "  " + sentence + "\n";
   return out.empty() ? out : out + "\n";
 }
 
@@ -137,6 +122,29 @@ std::string legend(const InfluenceMap& map, const Painter& paint) {
 }
 
 }  // namespace
+
+std::vector<std::string> influence_sentences(const InfluenceMap& map,
+                                             std::size_t most) {
+  std::vector<std::string> out;
+  std::size_t told = 0, wrong = 0;
+  for (std::size_t r = 0; r < map.cells.size(); ++r) {
+    const std::string moved = key_list(map, map.cells[r], 'X');
+    const std::string missed = key_list(map, map.cells[r], 'o');
+    if (moved.empty() && missed.empty()) continue;
+    ++wrong;
+    if (told == most) continue;
+    ++told;
+    const std::string row = "row " + label(map.first_row, r);
+    if (!moved.empty())
+      out.push_back(row + " is moved by " + moved + ", and must not be");
+    if (!missed.empty())
+      out.push_back(row + " is not moved by " + missed + ", and should be");
+  }
+  if (wrong > told)
+    out.push_back("and so on in " +
+                  counted(static_cast<std::int64_t>(wrong - told), "more row"));
+  return out;
+}
 
 std::string draw_influence_map(const InfluenceMap& map, const Painter& paint) {
   const std::size_t columns = num_columns(map);

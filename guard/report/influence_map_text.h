@@ -3,6 +3,7 @@
 #define ATTNGUARD_GUARD_REPORT_INFLUENCE_MAP_TEXT_H_
 
 #include <string>
+#include <vector>
 
 #include "guard/finding/result.h"
 #include "guard/report/terminal.h"
@@ -13,6 +14,11 @@ namespace attnguard {
 // legend of the signs that occur. Large maps are cut to a window around the
 // first wrong cell, and say so. Empty for an empty map.
 std::string draw_influence_map(const InfluenceMap& map, const Painter& paint);
+
+// What is wrong in the map, for at most `most` rows: "row 0 is moved by keys
+// 1-4, and must not be". The last one counts the rest. Empty when all is right.
+std::vector<std::string> influence_sentences(const InfluenceMap& map,
+                                             std::size_t most);
 
 }  // namespace attnguard
 
