@@ -119,7 +119,7 @@ std::string html_text(std::string_view text) {
 }
 
 std::string markdown_text(std::string_view text) {
-  constexpr std::string_view kMarkup = "\\`*_[]#|~$@:";
+  static constexpr std::string_view kMarkup = "\\`*_[]#|~$@:";
   return map_code_points(
       text, [](std::uint32_t value, std::string_view bytes, std::string& out) {
         if (value == '\n') {
