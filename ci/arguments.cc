@@ -2,7 +2,11 @@
 #include "ci/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <deque>
+#include <stdexcept>
 
+#include "ci/command_table.h"
 #include "guard/base/text.h"
 
 namespace attnguard {
@@ -14,145 +18,87 @@ constexpr const char* kFooter =
     "Exit codes: 0 pass, 1 violation, 2 usage or policy error,\n"
     "3 engine error, 4 inconclusive or nothing checked.";
 
-// One option of a command. All collect a list, so that giving one twice is
-// an error of ours and not the parser's.
-struct Option {
-  CLI::Option* parsed = nullptr;
-  std::optional<std::string>* once = nullptr;  // Where its only value goes,
-  Texts* many = nullptr;                       // or all of them.
+// One command as the parser knows it. Options collect lists, so that giving
+// one twice is an error of ours and not the parser's.
+struct Parsed {
+  const CommandInfo* info = nullptr;
+  CLI::App* app = nullptr;
+  std::vector<CLI::Option*> options;  // In the order of info->options.
+  Texts operands;
 };
 
-// The commands and their options, as the parser knows them.
 struct Grammar {
   CLI::App app{"Finds what attention kernels see and must not.", "attnguard"};
-  CLI::App* check = nullptr;
-  CLI::App* list = nullptr;
-  CLI::App* explain = nullptr;
-  CLI::App* policy = nullptr;
-  CLI::App* lint = nullptr;  // Of policies.
-  CLI::App* lint_models = nullptr;
-  CLI::App* print = nullptr;
-  CLI::App* selftest = nullptr;
-  std::vector<Option> options;
+  std::map<std::string_view, CLI::App*> groups;
+  std::deque<Parsed> commands;  // CLI11 keeps pointers into them.
 
-  explicit Grammar(Arguments& into);
-  CLI::App* command(CLI::App& parent, const char* name, const char* summary);
-  void add_check(Arguments& into);
-  void add_selftest(Arguments& into);
-  void add_lint(Arguments& into);
-  void add_option(CLI::App* to, const char* name, const char* value,
-                  const char* summary, std::optional<std::string>* once,
-                  Texts* many = nullptr);
+  Grammar();
+  CLI::App* parent_of(std::string_view path);
+  void add(const CommandInfo& info);
+  const Parsed* given() const;
 };
 
-CLI::App* Grammar::command(CLI::App& parent, const char* name,
-                           const char* summary) {
+CLI::App* add_subcommand(CLI::App& parent, const std::string& name,
+                         const char* summary) {
   CLI::App* made = parent.add_subcommand(name, summary);
   made->allow_extras();  // So that we can name the nearest known option.
   return made;
 }
 
-void Grammar::add_option(CLI::App* to, const char* name, const char* value,
-                         const char* summary, std::optional<std::string>* once,
-                         Texts* many) {
-  CLI::Option* option = to->add_option(
-      name, [](const CLI::results_t&) { return true; }, summary);
-  option->expected(1, CLI::detail::expected_max_vector_size)
+CLI::Option* add_option(CLI::App& to, const OptionSpec& spec) {
+  if (spec.value == nullptr)
+    return to.add_flag(spec.name, spec.summary)->disable_flag_override();
+  CLI::Option* option = to.add_option(
+      spec.name, [](const CLI::results_t&) { return true; }, spec.summary);
+  return option->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->option_text(value);
-  options.push_back({option, once, many});
+      ->option_text(spec.value);
 }
 
-void Grammar::add_check(Arguments& into) {
-  check = command(app, "check", "Verify engines and report");
-  check->footer(kFooter);
-  add_option(check, "--engine", "SPEC",
-             "The engine: adapter:engine, or plugin:PATH for your own shared "
-             "library; repeat it for several",
-             nullptr, &into.engines);
-  add_option(check, "--policy", "FILE",
-             "What to check and how strictly; default: built-in", &into.policy);
-  add_option(check, "--problem", "LINE",
-             "Check this problem instead of the policy's; repeatable", nullptr,
-             &into.problems);
-  add_option(check, "--check", "ID", "Run only this check; repeatable", nullptr,
-             &into.checks);
-  add_option(check, "--seed", "N", "Overrides the policy's seed", &into.seed);
-  add_option(check, "--threads", "N", "Threads to use; default: all cores",
-             &into.threads);
-  add_option(check, "--coverage", "sampled|edges|full",
-             "Overrides the policy's coverage", &into.coverage);
-  add_option(check, "--format", "text|json|junit", "Of the report",
-             &into.format);
-  add_option(check, "--output", "FILE",
-             "Where the report goes; default: standard output", &into.output);
-  add_option(check, "--color", "auto|always|never", "Of the text report",
-             &into.color);
-  check
-      ->add_flag("--no-map", into.no_map,
-                 "Neither shrink failures nor draw the influence map nor "
-                 "diagnose")
-      ->disable_flag_override();
-  add_option(check, "--timeout", "SECONDS",
-             "Longest time of one call of an engine; default: 60",
-             &into.timeout);
-  check
-      ->add_flag("--no-isolate", into.no_isolate,
-                 "Run engines in this process, e.g. under a debugger: a crash "
-                 "ends the run")
-      ->disable_flag_override();
+// The group's parser, or the whole program's.
+CLI::App* Grammar::parent_of(std::string_view path) {
+  const std::size_t blank = path.find(' ');
+  if (blank == path.npos) return &app;
+  const std::string_view name = path.substr(0, blank);
+  CLI::App*& group = groups[name];
+  if (group != nullptr) return group;
+  const char* summary = "";
+  for (const CommandGroup& known : all_command_groups())
+    if (known.name == name) summary = known.summary;
+  group = add_subcommand(app, std::string(name), summary);
+  group->require_subcommand(0, 1);
+  return group;
 }
 
-void Grammar::add_selftest(Arguments& into) {
-  selftest = command(app, "selftest",
-                     "Run the guard on known defects and correct engines");
-  add_option(selftest, "--seed", "N", "Of the random problems; default: 1",
-             &into.seed);
-  add_option(selftest, "--problems", "N",
-             "Random problems for each correct engine; default: 300",
-             &into.random_problems);
-  add_option(selftest, "--threads", "N",
-             "Threads to use; default: 1, the problems are small",
-             &into.threads);
-  add_option(selftest, "--format", "text|json", "Of the report", &into.format);
+void Grammar::add(const CommandInfo& info) {
+  Parsed& command = commands.emplace_back();
+  command.info = &info;
+  const std::string_view path = info.path;
+  command.app = add_subcommand(*parent_of(path),
+                               std::string(path.substr(path.find(' ') + 1)),
+                               info.summary);
+  command.app->footer(kFooter);
+  const OperandSpec& operand = info.operand;
+  if (operand.name != nullptr)
+    command.app->add_option(operand.name, command.operands, operand.summary)
+        ->option_text(" ");
+  for (const OptionSpec& option : info.options)
+    command.options.push_back(add_option(*command.app, option));
 }
 
-void Grammar::add_lint(Arguments& into) {
-  lint_models = command(app, "lint", "Find wrong attention in ONNX files");
-  lint_models->add_option("files", into.files, "ONNX files; none is run")
-      ->option_text(" ");
-  add_option(lint_models, "--format", "text|json|github", "Of the report",
-             &into.format);
-}
-
-Grammar::Grammar(Arguments& into) {
+Grammar::Grammar() {
   app.allow_extras();
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", "", "Print the version and exit");
-  add_check(into);
-  list = command(app, "list", "Print what there is to choose from");
-  list->add_option("what", into.subject,
-                   "engines, checks, masks, problems, formats, fields or "
-                   "lint-rules")
-      ->option_text(" ");
-  add_option(list, "--policy", "FILE", "Whose problems; default: built-in",
-             &into.policy);
-  explain = command(app, "explain", "Explain a check or a lint rule");
-  explain
-      ->add_option("check", into.subject,
-                   "The id; see 'attnguard list checks' and 'lint-rules'")
-      ->option_text(" ");
-  policy = command(app, "policy", "Work with policy files");
-  policy->require_subcommand(0, 1);
-  lint = command(*policy, "lint", "Find mistakes in a policy file");
-  lint->add_option("file", into.subject, "The policy file")->option_text(" ");
-  print = command(*policy, "print", "Print a policy, or the built-in one");
-  add_option(print, "--policy", "FILE", "Printed in canonical form",
-             &into.policy);
-  add_selftest(into);
-  add_lint(into);
-  app.footer(kFooter);  // Last: sub-commands inherit it when they are made.
+  for (const CommandInfo* command : all_commands()) add(*command);
+  app.footer(kFooter);
+}
+
+const Parsed* Grammar::given() const {
+  for (const Parsed& command : commands)
+    if (command.app->parsed()) return &command;
+  return nullptr;
 }
 
 Status unknown_option(const CLI::App& app, const std::string& given) {
@@ -175,40 +121,66 @@ Status check_extras(CLI::App& app, const CLI::App& command) {
   return invalid_argument("unexpected argument '" + extras.front() + "'");
 }
 
-Status missing_command(CLI::App& app, const std::string& where,
-                       std::initializer_list<std::string_view> known) {
-  const std::vector<std::string_view> names(known);
+// The words that may follow: those behind "policy ", or the first ones.
+Texts words_after(std::string_view group) {
+  Texts words;
+  for (const CommandInfo* command : all_commands()) {
+    std::string_view path = command->path;
+    if (!group.empty()) {
+      if (!path.starts_with(std::string(group) + ' ')) continue;
+      path.remove_prefix(group.size() + 1);
+    }
+    const std::string word(path.substr(0, path.find(' ')));
+    if (words.empty() || words.back() != word) words.push_back(word);
+  }
+  return words;
+}
+
+Status missing_command(CLI::App& app, std::string_view group) {
+  const Texts words = words_after(group);
+  const std::vector<std::string_view> names(words.begin(), words.end());
   const Texts extras = app.remaining(true);
   if (extras.empty())
-    return invalid_argument("no command given after '" + where + "'" +
-                            suggestion("", names));
+    return invalid_argument("no command given after 'attnguard" +
+                            (group.empty() ? "" : ' ' + std::string(group)) +
+                            "'" + suggestion("", names));
   if (extras.front().starts_with('-'))
     return unknown_option(app, extras.front());
   return invalid_argument("unknown command '" + extras.front() + "'" +
                           suggestion(extras.front(), names));
 }
 
-// Moves the collected values to where they belong.
-Status collect(const Grammar& grammar) {
-  for (const Option& option : grammar.options) {
-    const std::string name = option.parsed->get_name();
-    const Texts& values = option.parsed->results();
-    for (const std::string& value : values) {
-      if (value.starts_with("--"))
-        return invalid_argument("option " + name +
-                                " needs a value, but is followed by '" + value +
-                                "'");
-      if (value.empty())
-        return invalid_argument("the value of option " + name + " is empty");
-    }
-    if (values.empty()) continue;
-    if (option.many != nullptr) {
-      *option.many = values;
+Status check_value(const std::string& name, const std::string& value) {
+  if (value.starts_with("--"))
+    return invalid_argument("option " + name +
+                            " needs a value, but is followed by '" + value +
+                            "'");
+  if (value.empty())
+    return invalid_argument("the value of option " + name + " is empty");
+  return ok_status();
+}
+
+// Copies the values of one command to where it finds them.
+Status collect(const Parsed& command, Arguments& into) {
+  into.operands = command.operands;
+  if (into.operands.size() > 1 && !command.info->operand.repeatable)
+    return invalid_argument("unexpected argument '" + into.operands[1] + "'");
+  for (std::size_t i = 0; i < command.options.size(); ++i) {
+    const OptionSpec& spec = command.info->options[i];
+    const CLI::Option& option = *command.options[i];
+    if (spec.value == nullptr) {
+      if (option.count() > 0) into.add_value(spec.name, "true");
       continue;
     }
-    if (values.size() > 1)
-      return invalid_argument("option " + name + " is given twice");
-    *option.once = values.front();
+    const Texts& values = option.results();
+    for (const std::string& value : values) {
+      const Status status = check_value(spec.name, value);
+      if (!status.ok()) return status;
+      into.add_value(spec.name, value);
+    }
+    if (values.size() > 1 && !spec.repeatable)
+      return invalid_argument("option " + std::string(spec.name) +
+                              " is given twice");
   }
   return ok_status();
 }
@@ -216,26 +188,15 @@ Status collect(const Grammar& grammar) {
 // Finds which command is given and what is wrong with its options.
 Status read_grammar(Grammar& grammar, Arguments& into) {
   CLI::App& app = grammar.app;
-  if (app.get_subcommands().empty())
-    return missing_command(
-        app, "attnguard",
-        {"check", "list", "explain", "policy", "selftest", "lint"});
-  const CLI::App* given = app.get_subcommands().front();
-  if (given == grammar.policy) {
-    if (given->get_subcommands().empty())
-      return missing_command(*grammar.policy, "attnguard policy",
-                             {"lint", "print"});
-    given = given->get_subcommands().front();
+  const Parsed* command = grammar.given();
+  if (command == nullptr) {
+    for (const auto& [name, group] : grammar.groups)
+      if (group->parsed()) return missing_command(*group, name);
+    return missing_command(app, "");
   }
-  into.command = given == grammar.check         ? Command::kCheck
-                 : given == grammar.list        ? Command::kList
-                 : given == grammar.explain     ? Command::kExplain
-                 : given == grammar.lint        ? Command::kPolicyLint
-                 : given == grammar.selftest    ? Command::kSelftest
-                 : given == grammar.lint_models ? Command::kLint
-                                                : Command::kPolicyPrint;
-  const Status status = collect(grammar);
-  return status.ok() ? check_extras(app, *given) : status;
+  into = Arguments(*command->info);
+  const Status status = collect(*command, into);
+  return status.ok() ? check_extras(app, *command->app) : status;
 }
 
 // The parser's own complaints. Its texts start with the option's name.
@@ -253,13 +214,38 @@ Status parser_error(const CLI::ParseError& error) {
 
 }  // namespace
 
+const std::vector<std::string>* Arguments::find(std::string_view option) const {
+  const auto known = [&](const OptionSpec& spec) {
+    return spec.name == option;
+  };
+  if (command_ == nullptr || std::ranges::none_of(command_->options, known))
+    throw std::logic_error("the command has no option " + std::string(option));
+  const auto found = values_.find(option);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+std::optional<std::string> Arguments::value(std::string_view option) const {
+  const auto* given = find(option);
+  if (given == nullptr) return std::nullopt;
+  return given->back();
+}
+
+std::vector<std::string> Arguments::values(std::string_view option) const {
+  const auto* given = find(option);
+  return given == nullptr ? std::vector<std::string>() : *given;
+}
+
+bool Arguments::flag(std::string_view option) const {
+  return find(option) != nullptr;
+}
+
 Result<Arguments> parse_arguments(int argc, const char* const* argv) {
   Arguments arguments;
-  Grammar grammar(arguments);
+  Grammar grammar;
   try {
     grammar.app.parse(argc, argv);
   } catch (const CLI::CallForVersion&) {
-    arguments.command = Command::kVersion;
+    arguments.version = true;
     return arguments;
   } catch (const CLI::CallForHelp&) {
     arguments.help = grammar.app.help();

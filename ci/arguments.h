@@ -3,46 +3,50 @@
 #ifndef ATTNGUARD_CI_ARGUMENTS_H_
 #define ATTNGUARD_CI_ARGUMENTS_H_
 
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "guard/base/status.h"
 
 namespace attnguard {
 
-enum class Command {
-  kHelp,
-  kVersion,
-  kCheck,
-  kList,
-  kExplain,
-  kPolicyLint,
-  kPolicyPrint,
-  kSelftest,
-  kLint,
-};
+struct CommandInfo;
 
-struct Arguments {
-  Command command = Command::kHelp;
-  std::string help;     // The page asked for; only for kHelp.
-  std::string subject;  // What to list or explain; the file to lint.
+// What was given to one command. Options are asked for by their names, as in
+// the command's own table; a name that is not there is a mistake in the
+// command, and throws std::logic_error.
+class Arguments {
+ public:
+  Arguments() = default;
+  explicit Arguments(const CommandInfo& command) : command_(&command) {}
 
-  std::vector<std::string> files;  // Model files to lint.
-  std::vector<std::string> engines;
-  std::vector<std::string> problems;
-  std::vector<std::string> checks;
-  std::optional<std::string> policy;
-  std::optional<std::string> seed;
-  std::optional<std::string> threads;
-  std::optional<std::string> random_problems;
-  std::optional<std::string> coverage;
-  std::optional<std::string> format;
-  std::optional<std::string> output;
-  std::optional<std::string> color;
-  std::optional<std::string> timeout;
-  bool no_map = false;
-  bool no_isolate = false;
+  // nullptr: the help page or the version was asked for.
+  const CommandInfo* command() const { return command_; }
+  std::string help;  // The page asked for.
+  bool version = false;
+
+  std::vector<std::string> operands;
+  // The only operand, or empty.
+  std::string operand() const {
+    return operands.empty() ? std::string() : operands.front();
+  }
+
+  std::optional<std::string> value(std::string_view option) const;
+  std::vector<std::string> values(std::string_view option) const;
+  bool flag(std::string_view option) const;
+
+  void add_value(const std::string& option, std::string value) {
+    values_[option].push_back(std::move(value));
+  }
+
+ private:
+  const std::vector<std::string>* find(std::string_view option) const;
+
+  const CommandInfo* command_ = nullptr;
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
 };
 
 // kInvalidArgument: one line that says what is wrong and how to go on.

@@ -3,7 +3,7 @@
 #include <exception>
 #include <ostream>
 
-#include "ci/commands.h"
+#include "ci/command_table.h"
 #include "ci/usage.h"
 
 namespace attnguard {
@@ -12,34 +12,17 @@ namespace {
 int dispatch(const Arguments& arguments, const std::string& command_line,
              std::ostream& out, std::ostream& err,
              const Surroundings& surroundings) {
-  switch (arguments.command) {
-    case Command::kCheck:
-      return check_command(arguments, command_line, out, err, surroundings);
-    case Command::kList:
-      return list_command(arguments, out, err);
-    case Command::kExplain:
-      return explain_command(arguments, out, err);
-    case Command::kPolicyLint:
-      return policy_lint_command(arguments, out, err);
-    case Command::kPolicyPrint:
-      return policy_print_command(arguments, out, err);
-    case Command::kSelftest:
-      return selftest_command(arguments, out, err, surroundings);
-    case Command::kLint:
-      return lint_command(arguments, out, err);
-    case Command::kVersion:
-      out << "attnguard " << command_version() << '\n';
-      return kExitPass;
-    case Command::kHelp:
-      break;
-  }
-  out << arguments.help;
+  if (arguments.command() != nullptr)
+    return arguments.command()->run(
+        {arguments, command_line, out, err, surroundings});
+  if (arguments.version)
+    out << "attnguard " << command_version() << '\n';
+  else
+    out << arguments.help;
   return kExitPass;
 }
 
 }  // namespace
-
-std::string_view command_version() { return ATTNGUARD_VERSION; }
 
 int run_command(int argc, const char* const* argv, std::ostream& out,
                 std::ostream& err, const Surroundings& surroundings) {

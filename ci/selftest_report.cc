@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "ci/commands.h"
+#include "ci/command_table.h"
 #include "guard/report/safe_text.h"
 #include "guard/report/terminal.h"
 

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ci/commands.h"
+#include "ci/command_table.h"
 #include "ci/lint/lint.h"
 #include "guard/report/safe_text.h"
 

@@ -1,16 +1,15 @@
-// The commands that run no engine: list, explain and policy.
+// `attnguard list`: what there is to choose from.
 #include <algorithm>
 #include <array>
 #include <ostream>
 
 #include "ci/adapter_table.h"
-#include "ci/commands.h"
+#include "ci/command_table.h"
 #include "ci/lint/rule.h"
 #include "ci/usage.h"
 #include "guard/base/text.h"
 #include "guard/check/check.h"
 #include "guard/pipeline.h"
-#include "guard/policy/policy_yaml.h"
 #include "guard/report/report.h"
 
 namespace attnguard {
@@ -107,71 +106,37 @@ constexpr std::array<Topic, 7> kTopics = {{
     {"lint-rules", list_lint_rules},
 }};
 
-}  // namespace
-
-int list_command(const Arguments& arguments, std::ostream& out,
-                 std::ostream& err) {
+int run_list(const CommandContext& context) {
+  const auto& [arguments, command_line, out, err, surroundings] = context;
+  const std::string subject = arguments.operand();
+  const std::optional<std::string> policy_file = arguments.value("--policy");
   std::vector<std::string_view> known;
   for (const Topic& topic : kTopics) known.push_back(topic.name);
-  if (arguments.subject.empty())
+  if (subject.empty())
     return usage_error(err, "list what?" + suggestion("", known).substr(1));
-  const auto* topic =
-      std::ranges::find(kTopics, arguments.subject, &Topic::name);
+  const auto* topic = std::ranges::find(kTopics, subject, &Topic::name);
   if (topic == kTopics.end())
-    return usage_error(err, "there is no list of '" + arguments.subject + "'" +
-                                suggestion(arguments.subject, known));
-  if (arguments.policy && topic->name != "problems")
+    return usage_error(err, "there is no list of '" + subject + "'" +
+                                suggestion(subject, known));
+  if (policy_file && topic->name != "problems")
     return usage_error(err,
                        "--policy goes only with 'attnguard list problems'");
-  const std::optional<Policy> policy = read_policy(arguments.policy, err);
+  const std::optional<Policy> policy = read_policy(policy_file, err);
   if (!policy) return kExitUsage;
   topic->print(*policy, out);
   return kExitPass;
 }
 
-int explain_command(const Arguments& arguments, std::ostream& out,
-                    std::ostream& err) {
-  if (arguments.subject.empty())
-    return usage_error(err, "explain which check?",
-                       "'attnguard list checks' shows all");
-  if (const lint::Rule* rule = lint::find_rule(arguments.subject)) {
-    out << rule->explanation;
-    return kExitPass;
-  }
-  const CheckInfo* check = find_check(arguments.subject);
-  if (check == nullptr)
-    return usage_error(err, "unknown check '" + arguments.subject + "'" +
-                                suggestion(arguments.subject, check_ids()));
-  // The page begins with the check's name and summary.
-  out << check->explanation;
-  if (!check->explanation.ends_with('\n')) out << '\n';
-  out << "\nCost\n  " << check->cost << '\n';
-  return kExitPass;
-}
+}  // namespace
 
-int policy_lint_command(const Arguments& arguments, std::ostream& out,
-                        std::ostream& err) {
-  if (arguments.subject.empty())
-    return usage_error(err, "lint which file?",
-                       "write 'attnguard policy lint FILE'");
-  const std::optional<Policy> policy = read_policy(arguments.subject, err);
-  if (!policy) return kExitUsage;
-  const std::size_t count = policy->problems.size();
-  out << arguments.subject << ": OK, " << count
-      << (count == 1 ? " problem\n" : " problems\n");
-  return kExitPass;
-}
-
-int policy_print_command(const Arguments& arguments, std::ostream& out,
-                         std::ostream& err) {
-  if (!arguments.policy) {
-    out << default_policy_text();
-    return kExitPass;
-  }
-  const std::optional<Policy> policy = read_policy(arguments.policy, err);
-  if (!policy) return kExitUsage;
-  out << print_policy(*policy);
-  return kExitPass;
-}
+extern const CommandInfo kListCommand = {
+    .path = "list",
+    .summary = "Print what there is to choose from",
+    .operand = {"what",
+                "engines, checks, masks, problems, formats, fields or "
+                "lint-rules"},
+    .options = {{"--policy", "FILE", "Whose problems; default: built-in"}},
+    .run = run_list,
+};
 
 }  // namespace attnguard

@@ -2,7 +2,7 @@
 // running it.
 #include <ostream>
 
-#include "ci/commands.h"
+#include "ci/command_table.h"
 #include "ci/lint/lint.h"
 #include "ci/lint/reader.h"
 #include "ci/usage.h"
@@ -20,18 +20,16 @@ constexpr Format kFormats[] = {{"text", lint::text_report},
                                {"json", lint::json_report},
                                {"github", lint::github_report}};
 
-}  // namespace
-
-int lint_command(const Arguments& arguments, std::ostream& out,
-                 std::ostream& err) {
-  if (arguments.files.empty())
+int run_lint(const CommandContext& context) {
+  const auto& [arguments, command_line, out, err, surroundings] = context;
+  if (arguments.operands.empty())
     return usage_error(err, "lint which file?",
                        "write 'attnguard lint FILE.onnx'");
   if (!lint::has_reader())
     return usage_error(err, "this build has no ONNX reader",
                        "install libonnx-dev, libprotobuf-dev and "
                        "protobuf-compiler, and build again");
-  const std::string name = arguments.format.value_or("text");
+  const std::string name = arguments.value("--format").value_or("text");
   const Format* format = nullptr;
   std::vector<std::string_view> names;
   for (const Format& known : kFormats) {
@@ -42,12 +40,22 @@ int lint_command(const Arguments& arguments, std::ostream& out,
     return usage_error(
         err, "--format: unknown '" + name + "'" + suggestion(name, names));
   std::vector<lint::FileResult> results;
-  for (const std::string& file : arguments.files)
+  for (const std::string& file : arguments.operands)
     results.push_back(lint::lint_file(file));
   for (const lint::FileResult& result : results)
     if (!result.status.ok()) usage_error(err, result.status.message());
   out << format->render(results);
   return lint::exit_code(results);
 }
+
+}  // namespace
+
+extern const CommandInfo kLintCommand = {
+    .path = "lint",
+    .summary = "Find wrong attention in ONNX files",
+    .operand = {"files", "ONNX files; none is run", true},
+    .options = {{"--format", "text|json|github", "Of the report"}},
+    .run = run_lint,
+};
 
 }  // namespace attnguard

@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "ci/adapter_table.h"
-#include "ci/commands.h"
+#include "ci/command_table.h"
 #include "ci/isolate/isolated_engine.h"
 #include "ci/output_file.h"
 #include "ci/usage.h"
@@ -42,31 +42,31 @@ Status unknown(std::string_view option, std::string_view value,
 }
 
 Status read_numbers(const Arguments& arguments, Request& request) {
-  if (arguments.seed) {
-    const auto seed = whole_number("--seed", *arguments.seed, 0, UINT64_MAX);
-    if (!seed.ok()) return seed.status();
-    request.policy.seed = seed.value();
+  if (const auto seed = arguments.value("--seed")) {
+    const auto number = whole_number("--seed", *seed, 0, UINT64_MAX);
+    if (!number.ok()) return number.status();
+    request.policy.seed = number.value();
   }
-  if (arguments.threads) {
-    const auto threads =
-        whole_number("--threads", *arguments.threads, 1, kMostThreads);
-    if (!threads.ok()) return threads.status();
-    request.options.threads = static_cast<int>(threads.value());
+  if (const auto threads = arguments.value("--threads")) {
+    const auto number = whole_number("--threads", *threads, 1, kMostThreads);
+    if (!number.ok()) return number.status();
+    request.options.threads = static_cast<int>(number.value());
   }
   return ok_status();
 }
 
 Status read_isolation(const Arguments& arguments,
                       const Surroundings& surroundings, Request& request) {
-  request.isolate = !arguments.no_isolate && !surroundings.worker.empty();
+  request.isolate =
+      !arguments.flag("--no-isolate") && !surroundings.worker.empty();
   request.isolation.program = surroundings.worker;
-  if (!arguments.timeout) return ok_status();
-  if (arguments.no_isolate)
+  if (!arguments.value("--timeout")) return ok_status();
+  if (arguments.flag("--no-isolate"))
     return invalid_argument(
         "--timeout: a call in this process cannot be ended; leave out "
         "--no-isolate");
   const auto seconds =
-      whole_number("--timeout", *arguments.timeout, 1, kMostSeconds);
+      whole_number("--timeout", *arguments.value("--timeout"), 1, kMostSeconds);
   if (!seconds.ok()) return seconds.status();
   request.isolation.timeout =
       std::chrono::seconds(static_cast<std::int64_t>(seconds.value()));
@@ -74,9 +74,10 @@ Status read_isolation(const Arguments& arguments,
 }
 
 Status read_problems(const Arguments& arguments, Request& request) {
-  if (arguments.problems.empty()) return ok_status();
+  const std::vector<std::string> lines = arguments.values("--problem");
+  if (lines.empty()) return ok_status();
   request.policy.problems.clear();
-  for (const std::string& line : arguments.problems) {
+  for (const std::string& line : lines) {
     const Result<Problem> problem = Problem::parse(line);
     if (!problem.ok())
       return invalid_argument("--problem '" + line +
@@ -87,36 +88,36 @@ Status read_problems(const Arguments& arguments, Request& request) {
 }
 
 Status read_checks(const Arguments& arguments, Request& request) {
-  for (const std::string& id : arguments.checks)
+  request.options.checks = arguments.values("--check");
+  for (const std::string& id : request.options.checks)
     if (find_check(id) == nullptr) return unknown("--check", id, check_ids());
-  request.options.checks = arguments.checks;
   return ok_status();
 }
 
 // An override for every engine, behind all that the policy says.
 Status read_coverage(const Arguments& arguments, Request& request) {
-  if (!arguments.coverage) return ok_status();
+  if (!arguments.value("--coverage")) return ok_status();
   std::vector<std::string_view> known;
   for (Coverage coverage :
        {Coverage::kSampled, Coverage::kEdges, Coverage::kFull}) {
     known.push_back(coverage_name(coverage));
-    if (*arguments.coverage != known.back()) continue;
+    if (*arguments.value("--coverage") != known.back()) continue;
     SettingsPatch patch;
     patch.coverage = coverage;
     request.policy.patches.push_back(std::move(patch));
     return ok_status();
   }
-  return unknown("--coverage", *arguments.coverage, known);
+  return unknown("--coverage", *arguments.value("--coverage"), known);
 }
 
 Status read_appearance(const Arguments& arguments,
                        const Surroundings& surroundings, Request& request) {
-  const std::string format = arguments.format.value_or("text");
+  const std::string format = arguments.value("--format").value_or("text");
   request.format = find_report_format(format);
   if (request.format == nullptr)
     return unknown("--format", format, report_format_names());
-  request.to_stdout = arguments.output.value_or("-") == "-";
-  const std::string color = arguments.color.value_or("auto");
+  request.to_stdout = arguments.value("--output").value_or("-") == "-";
+  const std::string color = arguments.value("--color").value_or("auto");
   if (color == "auto") {
     request.color = request.to_stdout && surroundings.out_is_terminal &&
                     !surroundings.no_color;
@@ -126,7 +127,7 @@ Status read_appearance(const Arguments& arguments,
     constexpr std::string_view kKnown[] = {"auto", "always", "never"};
     return unknown("--color", color, kKnown);
   }
-  request.options.draw_maps = !arguments.no_map;
+  request.options.draw_maps = !arguments.flag("--no-map");
   return ok_status();
 }
 
@@ -145,11 +146,12 @@ Status read_request(const Arguments& arguments,
 // kExitPass, or the code to end with.
 int open_engines(const Arguments& arguments, Request& request,
                  std::ostream& err) {
-  if (arguments.engines.empty())
+  const std::vector<std::string> specs = arguments.values("--engine");
+  if (specs.empty())
     return usage_error(err, "no engine given",
                        "write e.g. --engine builtin:tiled; 'attnguard list "
                        "engines' shows all");
-  for (const std::string& spec : arguments.engines) {
+  for (const std::string& spec : specs) {
     Result<Engine> engine = request.isolate
                                 ? open_isolated(spec, request.isolation)
                                 : open_engine(spec);
@@ -189,13 +191,10 @@ std::vector<RunResult> run_engines(Request& request,
   return results;
 }
 
-}  // namespace
-
-int check_command(const Arguments& arguments, const std::string& command_line,
-                  std::ostream& out, std::ostream& err,
-                  const Surroundings& surroundings) {
+int run_check(const CommandContext& context) {
+  const auto& [arguments, command_line, out, err, surroundings] = context;
   Request request;
-  std::optional<Policy> policy = read_policy(arguments.policy, err);
+  std::optional<Policy> policy = read_policy(arguments.value("--policy"), err);
   if (!policy) return kExitUsage;
   request.policy = std::move(*policy);
   Status status = read_request(arguments, surroundings, request);
@@ -206,7 +205,8 @@ int check_command(const Arguments& arguments, const std::string& command_line,
   if (request.options.threads > 0) omp_set_num_threads(request.options.threads);
   const int opened = open_engines(arguments, request, err);
   if (opened != kExitPass) return opened;
-  if (!request.to_stdout) status = request.output.open(*arguments.output);
+  if (!request.to_stdout)
+    status = request.output.open(*arguments.value("--output"));
   if (!status.ok()) return usage_error(err, status.message());
 
   const std::vector<RunResult> results =
@@ -222,5 +222,39 @@ int check_command(const Arguments& arguments, const std::string& command_line,
   if (!status.ok()) return usage_error(err, status.message());
   return exit_code(combine_runs(results));
 }
+
+}  // namespace
+
+extern const CommandInfo kCheckCommand = {
+    .path = "check",
+    .summary = "Verify engines and report",
+    .operand = {},
+    .options =
+        {{"--engine", "SPEC",
+          "The engine: adapter:engine, or plugin:PATH for your own shared "
+          "library; repeat it for several",
+          true},
+         {"--policy", "FILE",
+          "What to check and how strictly; default: built-in"},
+         {"--problem", "LINE",
+          "Check this problem instead of the policy's; repeatable", true},
+         {"--check", "ID", "Run only this check; repeatable", true},
+         {"--seed", "N", "Overrides the policy's seed"},
+         {"--threads", "N", "Threads to use; default: all cores"},
+         {"--coverage", "sampled|edges|full",
+          "Overrides the policy's coverage"},
+         {"--format", "text|json|junit", "Of the report"},
+         {"--output", "FILE",
+          "Where the report goes; default: standard output"},
+         {"--color", "auto|always|never", "Of the text report"},
+         {"--no-map", nullptr,
+          "Neither shrink failures nor draw the influence map nor diagnose"},
+         {"--timeout", "SECONDS",
+          "Longest time of one call of an engine; default: 60"},
+         {"--no-isolate", nullptr,
+          "Run engines in this process, e.g. under a debugger: a crash ends "
+          "the run"}},
+    .run = run_check,
+};
 
 }  // namespace attnguard

@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "adapters/plain/builtin.h"
-#include "ci/commands.h"
+#include "ci/command_table.h"
 #include "ci/selftest_report.h"
 #include "ci/usage.h"
 #include "guard/check/check.h"
@@ -31,15 +31,17 @@ Status read_options(const Arguments& arguments, SelftestOptions& options,
     into = static_cast<std::decay_t<decltype(into)>>(value.value());
     return ok_status();
   };
-  Status status = read("--seed", arguments.seed, 0, UINT64_MAX, options.seed);
+  Status status =
+      read("--seed", arguments.value("--seed"), 0, UINT64_MAX, options.seed);
   if (status.ok())
-    status = read("--problems", arguments.random_problems, 0, kMostProblems,
+    status = read("--problems", arguments.value("--problems"), 0, kMostProblems,
                   options.random_problems);
   if (status.ok())
-    status = read("--threads", arguments.threads, 1, kMostThreads, threads);
-  if (status.ok() && arguments.format.value_or("text") != "text" &&
-      *arguments.format != "json")
-    return invalid_argument("--format: unknown '" + *arguments.format +
+    status = read("--threads", arguments.value("--threads"), 1, kMostThreads,
+                  threads);
+  const std::string format = arguments.value("--format").value_or("text");
+  if (status.ok() && format != "text" && format != "json")
+    return invalid_argument("--format: unknown '" + format +
                             "'; known are text and json");
   return status;
 }
@@ -75,10 +77,8 @@ SelftestResult run(const std::vector<Engine>& engines,
   return result;
 }
 
-}  // namespace
-
-int selftest_command(const Arguments& arguments, std::ostream& out,
-                     std::ostream& err, const Surroundings& surroundings) {
+int run_selftest_command(const CommandContext& context) {
+  const auto& [arguments, command_line, out, err, surroundings] = context;
   SelftestOptions options;
   int threads = 1;  // Waking others costs more than these problems do.
   const Status status = read_options(arguments, options, threads);
@@ -88,14 +88,30 @@ int selftest_command(const Arguments& arguments, std::ostream& out,
   const Result<std::vector<Engine>> engines = correct_engines();
   if (!engines.ok()) return usage_error(err, engines.status().message());
   if (surroundings.err_is_terminal)
-    options.progress = [&err](const std::string& engine) {
+    options.progress = [&err = context.err](const std::string& engine) {
       err << "\r\x1b[K" << terminal_text(engine) << std::flush;
     };
   const SelftestResult result = run(engines.value(), options, threads);
   if (surroundings.err_is_terminal) err << "\r\x1b[K" << std::flush;
-  out << (arguments.format.value_or("text") == "json" ? selftest_json(result)
-                                                      : selftest_text(result));
+  out << (arguments.value("--format").value_or("text") == "json"
+              ? selftest_json(result)
+              : selftest_text(result));
   return exit_code(result.ok() ? Verdict::kPass : Verdict::kViolation);
 }
+
+}  // namespace
+
+extern const CommandInfo kSelftestCommand = {
+    .path = "selftest",
+    .summary = "Run the guard on known defects and correct engines",
+    .operand = {},
+    .options = {{"--seed", "N", "Of the random problems; default: 1"},
+                {"--problems", "N",
+                 "Random problems for each correct engine; default: 300"},
+                {"--threads", "N",
+                 "Threads to use; default: 1, the problems are small"},
+                {"--format", "text|json", "Of the report"}},
+    .run = run_selftest_command,
+};
 
 }  // namespace attnguard
