@@ -16,6 +16,9 @@ struct Surroundings {
   // The program that runs engines for `check`, see ci/isolate; empty: engines
   // run in this process.
   std::string worker;
+
+  // GitHub's job summary, where --format github writes one; empty: nowhere.
+  std::string job_summary;
 };
 
 // Exit codes. Of several engines the worst counts, in the order of this list.

@@ -13,6 +13,7 @@ extern const CommandInfo kPolicyLintCommand;   // policy lint
 extern const CommandInfo kPolicyPrintCommand;  // policy print
 extern const CommandInfo kSelftestCommand;     // selftest
 extern const CommandInfo kLintCommand;         // lint
+extern const CommandInfo kMapCommand;          // map
 
 namespace {
 
@@ -24,6 +25,7 @@ constexpr std::array kCommands = {
     &kPolicyPrintCommand,
     &kSelftestCommand,
     &kLintCommand,
+    &kMapCommand,
 };
 
 constexpr std::array kGroups = {

@@ -62,7 +62,7 @@ step "format" ci/format.sh
 
 if ((engines)); then
   step "fetch engines" ci/fetch_engines.sh
-  export ATTNGUARD_REQUIRE_ENGINES=ggml,onnxruntime,libtorch
+  export ATTNGUARD_REQUIRE_ENGINES=ggml,onnxruntime,libtorch,schemas,chromium
 fi
 
 step "build, warnings are errors" build ci-release

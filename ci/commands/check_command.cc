@@ -9,6 +9,7 @@
 #include "ci/command_table.h"
 #include "ci/isolate/isolated_engine.h"
 #include "ci/output_file.h"
+#include "ci/report_options.h"
 #include "ci/usage.h"
 #include "guard/base/text.h"
 #include "guard/check/check.h"
@@ -211,14 +212,16 @@ int run_check(const CommandContext& context) {
 
   const std::vector<RunResult> results =
       run_engines(request, surroundings, err);
-  const ReportOptions options{.color = request.color,
-                              .version = std::string(command_version()),
-                              .command_line = command_line};
+  ReportOptions options = report_options(command_line);
+  options.color = request.color;
   const std::string report = request.format->render(results, options);
   if (request.to_stdout)
     out << report;
   else
     status = request.output.commit(report);
+  if (status.ok() && request.format->name == "github" &&
+      !surroundings.job_summary.empty())
+    status = append_job_summary(surroundings.job_summary, results, options);
   if (!status.ok()) return usage_error(err, status.message());
   return exit_code(combine_runs(results));
 }
@@ -243,7 +246,7 @@ extern const CommandInfo kCheckCommand = {
          {"--threads", "N", "Threads to use; default: all cores"},
          {"--coverage", "sampled|edges|full",
           "Overrides the policy's coverage"},
-         {"--format", "text|json|junit", "Of the report"},
+         {"--format", "text|json|junit|sarif|github|markdown|html", "Of the report"},
          {"--output", "FILE",
           "Where the report goes; default: standard output"},
          {"--color", "auto|always|never", "Of the text report"},

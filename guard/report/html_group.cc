@@ -93,17 +93,27 @@ std::string reasons(const ProblemResult& problem) {
   return out;
 }
 
+// What the engine behaves like: the best explanation's first line is the
+// group's title, the rest stands here.
 std::string cause(const ProblemResult& problem) {
   if (!problem.diagnosis) return {};
-  std::string first, more;
+  std::string lines;
   for (const std::string& line : diagnosis_lines(*problem.diagnosis)) {
-    if (first.empty())
-      first = "<p><strong>" + html_name(line) + "</strong></p>";
-    else
-      more += html_name(line) + "\n";
+    const bool below = line.starts_with(' ');
+    lines += fmt::format("<li{}>{}</li>", below ? " class=\"below\"" : "",
+                         html_name(trim(line)));
   }
-  return "<div class=\"cause\">" + first +
-         (more.empty() ? "" : "<pre>" + more + "</pre>") + "</div>\n";
+  return "<ul class=\"cause\">" + lines + "</ul>\n";
+}
+
+// What the engine behaves like, or the checks that fail.
+std::string heading(const FailureGroup& group) {
+  const auto& diagnosis = group.shown->diagnosis;
+  if (!diagnosis || diagnosis->explanations.empty() ||
+      !diagnosis->explanations.front().reproduces_all)
+    return group.title();
+  const Explanation& best = diagnosis->explanations.front();
+  return best.summary.empty() ? diagnosis_name(*diagnosis) : best.summary;
 }
 
 std::string problem_list(const FailureGroup& group) {
@@ -132,12 +142,12 @@ std::string html_group(const FailureGroup& group, const std::string& id) {
   const bool warns = group.verdict == Verdict::kPass;
   std::string out = fmt::format(
       "<article class=\"group {0}\" id=\"{1}\" aria-labelledby=\"{1}-name\">"
-      "<h4 id=\"{1}-name\">{2}{3}</h4><p class=\"soft\">{4}; shown is "
-      "<code>{5}</code></p>\n",
+      "<h4 id=\"{1}-name\">{2}{3}</h4><p class=\"soft\">{4}: {5}</p><p "
+      "class=\"soft\">Shown is <code>{6}</code></p>\n",
       warns ? "warning" : verdict_css(group.verdict), id,
       warns ? warning_badge() : verdict_badge(group.verdict),
-      html_name(group.title()), counted(std::ssize(group.problems), "problem"),
-      html_name(shown.problem_line));
+      html_name(heading(group)), counted(std::ssize(group.problems), "problem"),
+      html_name(group.title()), html_name(shown.problem_line));
   out += reasons(shown) + cause(shown) + html_influence_map(shown, id + "-map");
   const std::string whole = html_whole_matrix(shown, id + "-whole");
   if (!whole.empty())

@@ -57,7 +57,7 @@ std::string html_table(std::string_view caption, const std::string& head,
 std::string html_details(std::string_view summary, const std::string& inside,
                          bool open) {
   return fmt::format("<details{}><summary>{}</summary>{}</details>\n",
-                     open ? " open" : "", html_text(summary), inside);
+                     open ? " open=\"\"" : "", html_text(summary), inside);
 }
 
 std::string html_name(std::string_view text) {

@@ -1,5 +1,6 @@
 // For people in a browser: one file, without scripts and without anything from
-// elsewhere. It can be kept, mailed and opened in ten years.
+// elsewhere. It can be kept, mailed and opened in ten years. The markup is
+// well-formed XML too, which tests use.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,8 +60,7 @@ std::string check_name(const std::string& id, const ReportOptions& options) {
       options.rules, [&](const RuleText& one) { return one.id == id; });
   std::string out = "<th scope=\"row\">" + html_name(id);
   if (rule != options.rules.end())
-    out += "<br><span class=\"soft\" style=\"font-weight:400\">" +
-           html_text(rule->summary) + "</span>";
+    out += "<span class=\"about\">" + html_text(rule->summary) + "</span>";
   return out + "</th>";
 }
 
@@ -139,7 +139,7 @@ std::string run_section(const RunResult& run, const std::string& id,
              id, html_name(run.engine), verdict_badge(run.verdict)) +
          "<p>" + problem_counts(totals_of({&run, 1})) + "</p>" +
          (run.note.empty() ? "" : "<p>" + html_name(run.note) + "</p>") +
-         facts(run) + check_table(run, options) + failures(run, id) +
+         facts(run) + failures(run, id) + check_table(run, options) +
          unsupported(run) + "</section>\n";
 }
 
@@ -150,7 +150,8 @@ std::string engine_table(std::span<const RunResult> results) {
     const Totals totals = totals_of({&run, 1});
     rows += fmt::format(
         "<tr><th scope=\"row\"><a href=\"#run-{}\">{}</a></th><td>{}</td>"
-        "<td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>"
+        "<td class=\"problems\">{}</td><td class=\"number\">{}</td>"
+        "<td class=\"number\">{}</td>"
         "<td class=\"number\">{}</td></tr>",
         i + 1, html_name(run.engine), verdict_badge(run.verdict),
         problem_counts(totals), totals.violations, totals.warnings,
@@ -200,11 +201,11 @@ std::string render(std::span<const RunResult> results,
   const Verdict verdict = combine_runs(results);
   const std::string counts = problem_counts(totals_of(results));
   std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n"
+      "initial-scale=1\"/>\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-      "'none'; style-src 'unsafe-inline'\">\n"
+      "'none'; style-src 'unsafe-inline'\"/>\n"
       "<title>attnguard: {}, {}</title>\n<style>\n",
       verdict_words(verdict), counts);
   out += html_style() + "</style></head>\n<body>\n";

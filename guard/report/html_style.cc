@@ -47,13 +47,15 @@ dl.facts div{display:flex;gap:.4rem}
 dl.facts dd{margin:0;color:var(--text)}
 .group{border:1px solid var(--edge);border-left:.3rem solid var(--tone);border-radius:.4rem;padding:.9rem 1rem;margin:1rem 0}
 .group .badge{margin-right:.5rem}
-.cause{border-left:.2rem solid var(--edge);padding-left:.75rem;margin:.75rem 0}
+.cause{list-style:none;background:var(--raised);border-radius:.4rem;padding:.6rem .8rem;margin:.75rem 0}
+.cause .below{padding-left:1rem;color:var(--soft);font-size:.9rem}
+.about{display:block;color:var(--soft);font-weight:400}
 figure{margin:.75rem 0}
 figcaption{color:var(--soft);font-size:.9rem;margin:.35rem 0}
 svg{max-width:100%;height:auto}
 .panels{display:flex;flex-wrap:wrap;gap:1rem 1.5rem;align-items:flex-start}
 .panels figure{margin:0;max-width:100%}
-.panels figure.main svg{min-width:min(100%,18rem)}
+.panels .main svg{min-width:min(17rem,75vw)}
 .panels .small svg{width:11rem}
 .legend{display:flex;flex-wrap:wrap;gap:.15rem 1.25rem;list-style:none;margin:.5rem 0;padding:0;font-size:.9rem}
 .legend svg{width:1rem;height:1rem;vertical-align:-.15rem;margin-right:.4rem}
@@ -79,6 +81,7 @@ ul.lines{margin:.35rem 0;padding-left:1.1rem;font-size:.9rem}
 footer{color:var(--soft);font-size:.9rem;border-top:1px solid var(--edge);margin-top:3rem;padding-top:1rem;padding-bottom:2rem}
 .skip{position:absolute;left:-99rem}
 .skip:focus{left:1rem;top:.5rem;background:var(--ground);padding:.5rem}
+@media (max-width:40rem){.about{display:none}.bar{width:5rem}.group{padding:.7rem}th,td{padding-right:.5rem}td.words,td.problems{min-width:11rem}}
 @media print{.zoom{display:none}.group{break-inside:avoid}}
 )css";
 }

@@ -34,7 +34,7 @@ struct ReportOptions {
   std::span<const RuleText> rules;
 
   // When and where the run was: "2026-01-31T12:00:00" (UTC) and the machine's
-  // name. Left out when empty, but for JUnit, which must have them.
+  // name. Left out when empty.
   std::string timestamp;
   std::string hostname;
 };

@@ -214,7 +214,7 @@ std::string render(std::span<const RunResult> results,
   const Painter paint(options.color);
   std::string out = paint(Ink::kBold, options.version.empty()
                                           ? "attnguard"
-                                          : "attnguard " + options.version) +
+                                          : "attnguard " + terminal_text(options.version)) +
                     "\n";
   if (!options.command_line.empty())
     out += paint(Ink::kDim, terminal_text(options.command_line)) + "\n";
