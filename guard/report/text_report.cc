@@ -212,10 +212,11 @@ std::string run_text(const RunResult& run, const Painter& paint) {
 std::string render(std::span<const RunResult> results,
                    const ReportOptions& options) {
   const Painter paint(options.color);
-  std::string out = paint(Ink::kBold, options.version.empty()
-                                          ? "attnguard"
-                                          : "attnguard " + terminal_text(options.version)) +
-                    "\n";
+  std::string out =
+      paint(Ink::kBold, options.version.empty()
+                            ? "attnguard"
+                            : "attnguard " + terminal_text(options.version)) +
+      "\n";
   if (!options.command_line.empty())
     out += paint(Ink::kDim, terminal_text(options.command_line)) + "\n";
   out += "\n";
