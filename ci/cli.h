@@ -33,6 +33,9 @@ struct Surroundings {
 
   // The day on which suppressions are judged; left out: today.
   std::optional<Date> today;
+
+  // GitHub's job summary, where --format github writes one; empty: nowhere.
+  std::string job_summary;
 };
 
 // Exit codes. Of several engines the worst counts, in the order of this list.

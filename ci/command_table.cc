@@ -23,6 +23,7 @@ extern const CommandInfo kCompletionsCommand;  // completions
 extern const CommandInfo kReplayCommand;       // replay
 extern const CommandInfo kRuntimeOddsCommand;     // runtime odds
 extern const CommandInfo kRuntimeOptionsCommand;  // runtime options
+extern const CommandInfo kMapCommand;          // map
 
 namespace {
 
@@ -44,6 +45,7 @@ constexpr std::array kCommands = {
     &kReplayCommand,
     &kRuntimeOddsCommand,
     &kRuntimeOptionsCommand,
+    &kMapCommand,
 };
 
 constexpr std::array kGroups = {

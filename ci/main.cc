@@ -47,5 +47,7 @@ int main(int argc, char** argv) {
   surroundings.out_is_terminal = isatty(STDOUT_FILENO) == 1;
   surroundings.err_is_terminal = isatty(STDERR_FILENO) == 1;
   surroundings.no_color = color_is_unwanted();
+  if (const char* summary = std::getenv("GITHUB_STEP_SUMMARY"))
+    surroundings.job_summary = summary;
   return attnguard::run_command(argc, argv, std::cout, std::cerr, surroundings);
 }

@@ -10,6 +10,7 @@
 #include "ci/command_table.h"
 #include "ci/isolate/isolated_engine.h"
 #include "ci/output_file.h"
+#include "ci/report_options.h"
 #include "ci/run/failures.h"
 #include "ci/run/job_worker.h"
 #include "ci/run/replay.h"
@@ -317,10 +318,9 @@ int run_check(const CommandContext& context) {
   if (!outcome.ok()) return failed(outcome.status(), err);
   const std::vector<RunResult>& results = outcome.value().results;
   const int code = code_of(request, outcome.value());
-  const ReportOptions options{.color = request.color,
-                              .version = std::string(command_version()),
-                              .command_line = command_line,
-                              .exit_code = code};
+  ReportOptions options = report_options(command_line);
+  options.color = request.color;
+  options.exit_code = code;
   const std::string report = request.format->render(results, options);
   if (request.to_stdout)
     out << report;
@@ -329,6 +329,9 @@ int run_check(const CommandContext& context) {
   if (status.ok() && request.write_baseline)
     status =
         request.new_baseline.commit(baseline_text(results, request.baseline));
+  if (status.ok() && request.format->name == "github" &&
+      !surroundings.job_summary.empty())
+    status = append_job_summary(surroundings.job_summary, results, options);
   if (!status.ok()) return usage_error(err, status.message());
   return code;
 }
@@ -365,7 +368,8 @@ extern const CommandInfo kCheckCommand = {
          {"--fail-on", "error|warning|never",
           "Which findings fail the run; default: error. An engine error or a "
           "run without evidence always does"},
-         {"--format", "text|json|junit", "Of the report"},
+         {"--format", "text|json|junit|sarif|github|markdown|html",
+          "Of the report"},
          {"--output", "FILE",
           "Where the report goes; default: standard output"},
          {"--color", "auto|always|never", "Of the text report"},

@@ -3,6 +3,7 @@
 
 #include "ci/command_table.h"
 #include "ci/output_file.h"
+#include "ci/report_options.h"
 #include "ci/run/merge.h"
 #include "ci/usage.h"
 #include "guard/base/text.h"
@@ -24,9 +25,8 @@ int run_merge(const CommandContext& context) {
                                 suggestion(name, report_format_names()));
   const Result<JsonReport> merged = merge_reports(arguments.operands);
   if (!merged.ok()) return usage_error(err, merged.status().message());
-  ReportOptions options;
+  ReportOptions options = report_options(context.command_line);
   options.version = merged.value().version;
-  options.command_line = context.command_line;
   const std::string report = format->render(merged.value().runs, options);
   const std::string path = arguments.value("--output").value_or("-");
   if (path == "-") {
@@ -46,7 +46,8 @@ extern const CommandInfo kMergeCommand = {
     .path = "merge",
     .summary = "Join the JSON reports of all shards of a run",
     .operand = {"report", "JSON reports of 'attnguard check --shard'", true},
-    .options = {{"--format", "text|json|junit", "Of the joint report"},
+    .options = {{"--format", "text|json|junit|sarif|github|markdown|html",
+                 "Of the joint report"},
                 {"--output", "FILE",
                  "Where the report goes; default: standard output"}},
     .run = run_merge,

@@ -1,5 +1,6 @@
 // For programs. The schema is versioned: fields may be added under one
-// number, and none changes its meaning or goes.
+// number, and none changes its meaning or goes. It is written down in
+// attnguard-report.schema.json, which is installed.
 //
 //   {schema_version, tool: {name, version, command}, verdict, exit_code,
 //    totals, runs: [{engine, policy, policy_found, policy_digest,
@@ -243,6 +244,9 @@ std::string render(std::span<const RunResult> results,
 }  // namespace
 
 const ReportFormat kReportJson = {
-    "json", "everything, for programs; schema_version 1", render};
+    "json",
+    "everything, for programs: schema_version 1, "
+    "share/attnguard/attnguard-report.schema.json",
+    render};
 
 }  // namespace attnguard

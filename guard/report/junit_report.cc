@@ -6,6 +6,9 @@
 //
 //   suppressed      skipped, with the reason
 //
+// Elements and attributes are those of Jenkins' junit-10.xsd, which GitLab and
+// the others read too.
+//
 // JUnit has no warnings: a check that only warns passes, and its findings
 // stand in system-out. A suite is green exactly when the run passed: where no
 // testcase of a check says what went wrong, one for the problem or the whole
@@ -49,11 +52,12 @@ std::string seconds_text(double seconds) {
   return fmt::format("{:.6f}", seconds);
 }
 
-void set_counts(pugi::xml_node node, const Counts& counts) {
+// A suite has a count of what was skipped, the document has none.
+void set_counts(pugi::xml_node node, const Counts& counts, bool suite) {
   set(node, "tests", std::to_string(counts.tests));
   set(node, "failures", std::to_string(counts.failures));
   set(node, "errors", std::to_string(counts.errors));
-  set(node, "skipped", std::to_string(counts.skipped));
+  if (suite) set(node, "skipped", std::to_string(counts.skipped));
   set(node, "time", seconds_text(counts.seconds));
 }
 
@@ -207,9 +211,12 @@ void write_case(pugi::xml_node suite, const RunResult& run, const Case& one,
   write_outcome(node, one, counts);
 }
 
-Counts write_suite(pugi::xml_node root, const RunResult& run) {
+Counts write_suite(pugi::xml_node root, const RunResult& run,
+                   const ReportOptions& options) {
   pugi::xml_node suite = root.append_child("testsuite");
   set(suite, "name", run.engine);
+  if (!options.timestamp.empty()) set(suite, "timestamp", options.timestamp);
+  if (!options.hostname.empty()) set(suite, "hostname", options.hostname);
   pugi::xml_node properties = suite.append_child("properties");
   const auto property = [&](const char* name, std::string_view value) {
     pugi::xml_node node = properties.append_child("property");
@@ -243,7 +250,7 @@ Counts write_suite(pugi::xml_node root, const RunResult& run) {
         .body = ""};
     write_case(suite, run, whole, 0, counts);
   }
-  set_counts(suite, counts);
+  set_counts(suite, counts, true);
   return counts;
 }
 
@@ -257,8 +264,8 @@ std::string render(std::span<const RunResult> results,
   set(root, "name",
       options.version.empty() ? "attnguard" : "attnguard " + options.version);
   Counts all;
-  for (const RunResult& run : results) all.add(write_suite(root, run));
-  set_counts(root, all);
+  for (const RunResult& run : results) all.add(write_suite(root, run, options));
+  set_counts(root, all, false);
   std::ostringstream text;
   document.save(text, "  ");
   return text.str();

@@ -7,9 +7,11 @@
 #include <array>
 #include <map>
 
+#include "guard/report/check_counts.h"
 #include "guard/report/influence_map_text.h"
 #include "guard/report/report_table.h"
 #include "guard/report/safe_text.h"
+#include "guard/report/summary_text.h"
 #include "guard/report/terminal.h"
 #include "guard/report/text_findings.h"
 #include "guard/report/text_suppressions.h"
@@ -35,43 +37,25 @@ std::string heading(const RunResult& run, const Painter& paint) {
 
 // How often each check ended with each verdict; columns of zeros are left out.
 std::string check_table(const RunResult& run, const Painter& paint) {
-  std::vector<std::string> ids;
-  std::map<std::string, std::array<std::int64_t, kNumVerdicts>> counts;
-  std::array<std::int64_t, kNumVerdicts> sums{};
-  std::map<std::string, std::int64_t> suppressed;
-  for (const ProblemResult& problem : run.problems) {
-    for (const CheckResult& check : problem.checks) {
-      if (std::ranges::find(ids, check.check) == ids.end())
-        ids.push_back(check.check);
-      if (check.suppressed()) {
-        ++suppressed[check.check];
-        continue;
-      }
-      const auto v = static_cast<std::size_t>(check.verdict);
-      ++counts[check.check][v];
-      ++sums[v];
-    }
-  }
-  if (ids.empty()) return {};
+  const CheckCounts counts = count_checks(run);
+  if (counts.rows.empty()) return {};
   std::vector<Column> columns = {
       {.title = "check", .right = false, .cells = {}}};
-  for (const std::string& id : ids)
-    columns[0].cells.push_back({terminal_text(id)});
-  for (std::size_t v = 0; v < kNumVerdicts; ++v) {
-    const auto verdict = static_cast<Verdict>(v);
-    if (sums[v] == 0 && verdict != Verdict::kPass) continue;
+  for (const CheckCounts::Row& row : counts.rows)
+    columns[0].cells.push_back({terminal_text(row.check)});
+  for (Verdict verdict : counts.verdicts) {
     Column column{.title = verdict_words(verdict), .cells = {}};
-    for (const std::string& id : ids) {
-      const std::int64_t count = counts[id][v];
+    for (const CheckCounts::Row& row : counts.rows) {
+      const std::int64_t count = row.of(verdict);
       column.cells.push_back({count == 0 ? "-" : std::to_string(count),
                               count == 0 ? Ink::kDim : verdict_ink(verdict)});
     }
     columns.push_back(std::move(column));
   }
-  if (!suppressed.empty()) {
+  if (counts.suppressed > 0) {
     Column column{.title = "suppressed", .cells = {}};
-    for (const std::string& id : ids) {
-      const std::int64_t count = suppressed[id];
+    for (const CheckCounts::Row& row : counts.rows) {
+      const std::int64_t count = row.suppressed;
       column.cells.push_back({count == 0 ? "-" : std::to_string(count),
                               count == 0 ? Ink::kDim : Ink::kPlain});
     }
@@ -217,41 +201,6 @@ std::string smallest_case(const RunResult& run, const Painter& paint) {
   return out;
 }
 
-// "7 problems: 2 violated, 1 inconclusive, 3 passed, 1 unsupported"
-std::string problem_counts(const Totals& totals) {
-  struct Word {
-    Verdict verdict;
-    const char* word;
-  };
-  constexpr std::array<Word, 6> kWords = {{
-      {Verdict::kViolation, "violated"},
-      {Verdict::kEngineError, "failed in the engine"},
-      {Verdict::kInconclusive, "inconclusive"},
-      {Verdict::kPass, "passed"},
-      {Verdict::kUnsupported, "unsupported"},
-      {Verdict::kNotApplicable, "not applicable"},
-  }};
-  std::string out;
-  for (const Word& word : kWords) {
-    const std::int64_t count = totals.of(word.verdict);
-    if (count == 0) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, word.word);
-  }
-  if (totals.suppressed > 0)
-    out += (out.empty() ? "" : ", ") +
-           counted(totals.suppressed, "suppressed finding");
-  return counted(totals.num_problems, "problem") +
-         (out.empty() ? "" : ": " + out);
-}
-
-// Three digits that say something: "1.25 s", "3.00 ms", "85.1 us".
-std::string duration(double seconds) {
-  if (seconds >= 100) return fmt::format("{:.0f} s", seconds);
-  if (seconds >= 1) return fmt::format("{:#.3g} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:#.3g} ms", seconds * 1e3);
-  return fmt::format("{:.1f} us", seconds * 1e6);
-}
-
 std::string summary(std::string_view name, Verdict verdict,
                     const Totals& totals, const Painter& paint) {
   return fmt::format(
@@ -276,10 +225,11 @@ std::string run_text(const RunResult& run, const Painter& paint) {
 std::string render(std::span<const RunResult> results,
                    const ReportOptions& options) {
   const Painter paint(options.color);
-  std::string out = paint(Ink::kBold, options.version.empty()
-                                          ? "attnguard"
-                                          : "attnguard " + options.version) +
-                    "\n";
+  std::string out =
+      paint(Ink::kBold, options.version.empty()
+                            ? "attnguard"
+                            : "attnguard " + terminal_text(options.version)) +
+      "\n";
   if (!options.command_line.empty())
     out += paint(Ink::kDim, terminal_text(options.command_line)) + "\n";
   out += "\n";
