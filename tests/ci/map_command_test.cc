@@ -134,7 +134,7 @@ TEST(MapCommand, FindsThePlaceWhereSomethingIsWrong) {
   // Only rows from 2048 on see keys that they must not.
   const std::vector<std::string> late = {
       "--engine", "defect:late-positions-unmasked", "--problem",
-      "num_heads=2 seq_len=2100 head_dim=16 mask=causal_bottom_right"};
+      "seq_len_q=64 seq_len_kv=2080 head_dim=16 mask=causal_bottom_right"};
   const Outcome outcome = map(late);
   EXPECT_EQ(outcome.code, kExitViolation) << outcome.out << outcome.err;
   std::vector<std::string> start = late;
@@ -169,7 +169,7 @@ TEST(MapCommand, SaysWhatIsWrongWithTheRequest) {
       {{}, "no engine given"},
       {{"--engine", "builtin:tiled"}, "no problem given"},
       {{"--engine", "builtin:tiled", "--problem", "seq_len=x"}, "seq_len"},
-      {{"--engine", "builtin:tield", "--problem", problem}, "builtin:tiled"},
+      {{"--engine", "builtin:tield", "--problem", problem}, "mean 'tiled'?"},
       {{"--engine", "builtin:tiled", "--problem", problem, "--head", "1"},
        "--head"},
       {{"--engine", "builtin:tiled", "--problem", problem, "--key", "5"},
@@ -195,7 +195,7 @@ TEST(MapCommand, SaysWhatIsWrongWithTheRequest) {
 TEST(MapCommand, SaysWhyThereIsNoMap) {
   const Outcome outcome =
       map({"--engine", "builtin:drops_last_key", "--problem",
-           "seq_len=5 head_dim=16 mask=causal_bottom_right packed=3"});
+           "seq_len=5 head_dim=16 mask=causal_bottom_right packed=true"});
   EXPECT_EQ(outcome.code, kExitInconclusive) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("does not take the problem: "));
 }
