@@ -47,11 +47,13 @@ if ((want_tests)); then
 git            git
 pkg-config     pkg-config
 clang-format   clang-format
+prometheus     promtool
 '
   headers+='
 libgtest-dev          gtest/gtest.h
 libgmock-dev          gmock/gmock.h
 libbenchmark-dev      benchmark/benchmark.h
+prometheus-cpp-dev    prometheus/exposer.h
 '
 fi
 if ((want_engines)); then

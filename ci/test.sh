@@ -60,9 +60,11 @@ step "set up" "${setup[@]}"
 step "dependency direction" ci/check_layers.sh
 step "format" ci/format.sh
 
+# What the set-up installed must be found by the tests.
+export ATTNGUARD_REQUIRE_ENGINES=promtool
 if ((engines)); then
   step "fetch engines" ci/fetch_engines.sh
-  export ATTNGUARD_REQUIRE_ENGINES=ggml,onnxruntime,libtorch,schemas,chromium
+  ATTNGUARD_REQUIRE_ENGINES+=,ggml,onnxruntime,libtorch,schemas,chromium
 fi
 
 step "build, warnings are errors" build ci-release

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "guard/engine/attention_variant.h"
+#include "guard/engine/reference_allowed.h"
 #include "guard/engine/row_steps.h"
 
 namespace attnguard {
@@ -182,12 +183,19 @@ ReferenceInputs DecodedInputs::inputs() const {
 
 void reference_row(const ReferenceInputs& inputs, std::int64_t batch,
                    std::int64_t head, std::int64_t q_index, ReferenceRow& row) {
-  // Kept between calls: judging rows allocates only while they grow.
-  thread_local std::vector<double> query, key_buffer, value_buffer;
   thread_local KeyRanges allowed;
   const Problem& problem = *inputs.problem;
+  problem.mask.allowed(problem.row(batch, q_index), allowed);
+  reference_row_of(inputs, batch, head, q_index, allowed, row);
+}
+
+void reference_row_of(const ReferenceInputs& inputs, std::int64_t batch,
+                      std::int64_t head, std::int64_t q_index,
+                      const KeyRanges& allowed, ReferenceRow& row) {
+  // Kept between calls: judging rows allocates only while they grow.
+  thread_local std::vector<double> query, key_buffer, value_buffer;
+  const Problem& problem = *inputs.problem;
   const RowPlace place = problem.row(batch, q_index);
-  problem.mask.allowed(place, allowed);
   row.num_keys = allowed.count();
 
   query.resize(static_cast<std::size_t>(problem.head_dim_qk));

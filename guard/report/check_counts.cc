@@ -15,10 +15,15 @@ CheckCounts count_checks(const RunResult& run) {
         counts.rows.push_back({.check = check.check});
         row = counts.rows.end() - 1;
       }
+      row->findings += check.num_findings;
+      if (check.suppressed()) {
+        ++row->suppressed;
+        ++counts.suppressed;
+        continue;
+      }
       const auto verdict = static_cast<std::size_t>(check.verdict);
       ++row->problems[verdict];
       ++sums[verdict];
-      row->findings += check.num_findings;
     }
   }
   for (std::size_t v = 0; v < kNumVerdicts; ++v) {

@@ -17,6 +17,7 @@ struct CheckCounts {
   struct Row {
     std::string check;
     std::array<std::int64_t, kNumVerdicts> problems{};  // By verdict.
+    std::int64_t suppressed = 0;  // Violations that were accepted.
     std::int64_t findings = 0;
 
     std::int64_t of(Verdict verdict) const {
@@ -25,6 +26,7 @@ struct CheckCounts {
   };
   std::vector<Row> rows;          // In the order of the run.
   std::vector<Verdict> verdicts;  // Those that occur, and kPass.
+  std::int64_t suppressed = 0;    // Of all rows; not among the verdicts.
 };
 
 CheckCounts count_checks(const RunResult& run);

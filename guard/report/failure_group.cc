@@ -21,7 +21,8 @@ std::vector<std::string> failing_checks(const ProblemResult& problem) {
                              : Verdict::kViolation;
   std::vector<std::string> ids;
   for (const CheckResult& check : problem.checks)
-    if (check.verdict == wanted) ids.push_back(check.check);
+    if (check.verdict == wanted && !check.suppressed())
+      ids.push_back(check.check);
   return ids;
 }
 

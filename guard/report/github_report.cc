@@ -73,7 +73,8 @@ std::string annotation_line(const Annotation& one) {
 }
 
 std::string render(std::span<const RunResult> results, const ReportOptions&) {
-  const std::vector<Issue> issues = worst_first(issues_of(results));
+  const std::vector<Issue> issues =
+      worst_first(not_suppressed(issues_of(results)));
   const std::vector<Annotation> all = annotations_of(issues);
   std::string out;
   std::int64_t told = 0;

@@ -41,6 +41,10 @@ void add_check(const RunResult& run, const ProblemResult& problem,
                       .warning = check.warning_only});
   if (issues.size() == begin + 1)
     issues.back().count = std::max<std::int64_t>(check.num_findings, 1);
+  for (const AcceptedFindings& accepted : check.accepted)
+    for (std::size_t i = begin; i < issues.size(); ++i)
+      if (issues[i].kind == finding_kind_name(accepted.kind))
+        issues[i].suppressed = accepted.reason;
 }
 
 void add_problem(const RunResult& run, const ProblemResult& problem,
@@ -75,6 +79,12 @@ std::string reason(const ProblemResult& problem) {
   return "no reason given";
 }
 
+// Of a run whose problems do not say why it did not pass.
+std::string_view rule_of(Verdict verdict) {
+  if (verdict == Verdict::kEngineError) return kEngineErrorRule;
+  return verdict == Verdict::kViolation ? kExpiredRule : kInconclusiveRule;
+}
+
 }  // namespace
 
 std::vector<Issue> issues_of(std::span<const RunResult> results) {
@@ -83,16 +93,19 @@ std::vector<Issue> issues_of(std::span<const RunResult> results) {
     const std::size_t begin = issues.size();
     for (const ProblemResult& problem : run.problems)
       add_problem(run, problem, issues);
-    const bool fails =
-        std::any_of(issues.begin() + static_cast<std::ptrdiff_t>(begin),
-                    issues.end(), [](const Issue& i) { return !i.warning; });
+    const bool fails = std::any_of(
+        issues.begin() + static_cast<std::ptrdiff_t>(begin), issues.end(),
+        [](const Issue& i) { return !i.warning && i.suppressed.empty(); });
     if (run.verdict == Verdict::kPass || fails) continue;
-    const bool error = run.verdict == Verdict::kEngineError;
     issues.push_back(
-        {.run = &run,
-         .rule = std::string(error ? kEngineErrorRule : kInconclusiveRule),
-         .kind = ""});
+        {.run = &run, .rule = std::string(rule_of(run.verdict)), .kind = ""});
   }
+  return issues;
+}
+
+std::vector<Issue> not_suppressed(std::vector<Issue> issues) {
+  std::erase_if(issues,
+                [](const Issue& issue) { return !issue.suppressed.empty(); });
   return issues;
 }
 

@@ -16,6 +16,7 @@ namespace attnguard {
 // The rules of what is no check's finding.
 inline constexpr std::string_view kEngineErrorRule = "engine-error";
 inline constexpr std::string_view kInconclusiveRule = "inconclusive";
+inline constexpr std::string_view kExpiredRule = "expired-suppression";
 
 // Points into the results, which must outlive it.
 struct Issue {
@@ -23,10 +24,11 @@ struct Issue {
   const ProblemResult* problem = nullptr;  // nullptr: of the run as a whole.
   const CheckResult* check = nullptr;      // nullptr: no check's finding.
   const Finding* first = nullptr;          // nullptr without findings.
-  std::string rule;  // The check's id, or one of the two above.
+  std::string rule;  // The check's id, or one of those above.
   std::string kind;  // finding_kind_name(); empty without findings.
   bool warning = false;
-  std::int64_t count = 1;  // Findings of the kind, at least.
+  std::string suppressed = {};  // Why it is accepted; empty: it is not.
+  std::int64_t count = 1;       // Findings of the kind, at least.
 };
 
 // One issue per problem, check and kind of finding; one for each problem
@@ -36,6 +38,9 @@ std::vector<Issue> issues_of(std::span<const RunResult> results);
 
 // The same, the worst first: errors of engines, violations, what is
 // inconclusive, warnings; among equals those of more findings.
+// What nobody accepted.
+std::vector<Issue> not_suppressed(std::vector<Issue> issues);
+
 std::vector<Issue> worst_first(std::vector<Issue> issues);
 
 // What is wrong in one or two sentences, without the replay line.

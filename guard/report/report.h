@@ -8,6 +8,7 @@
 #ifndef ATTNGUARD_GUARD_REPORT_REPORT_H_
 #define ATTNGUARD_GUARD_REPORT_REPORT_H_
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ struct ReportOptions {
   bool color = false;        // ANSI colours; only formats for people use it.
   std::string version;       // "0.1.0"; left out when empty.
   std::string command_line;  // What produced the results; may be empty.
+
+  // What the command ends with, where that is not the verdict's own code.
+  std::optional<int> exit_code = std::nullopt;
 
   // Of every check there is; a check without one is named by its id alone.
   std::span<const RuleText> rules;

@@ -41,6 +41,10 @@ constexpr RuleText kOwnRules[] = {
      "a\n"
      "  pass: the run ends with exit code 4. The message says what was\n"
      "  missing.\n"},
+    {kExpiredRule, "a suppression of the policy is past its date",
+     "expired-suppression\n\nWhat it is\n"
+     "  The policy accepted findings until a day that is over. Mend what they\n"
+     "  found, or give the suppression a new date.\n"},
 };
 
 // Square brackets are links in a message.
@@ -182,6 +186,10 @@ Json result_json(const Issue& issue, Rules& rules, ProblemLines& lines) {
     properties["problem"] = message_text(issue.problem->problem_line);
     properties["replay"] = message_text(issue.problem->replay);
   }
+  Json suppressions = Json::array();
+  if (!issue.suppressed.empty())
+    suppressions.push_back({{"kind", "external"},
+                            {"justification", message_text(issue.suppressed)}});
   // GitHub reads primaryLocationLineHash alone; the other one says what it is.
   return {{"ruleId", issue.rule},
           {"ruleIndex", rules.index_of(issue.rule)},
@@ -191,6 +199,7 @@ Json result_json(const Issue& issue, Rules& rules, ProblemLines& lines) {
           {"partialFingerprints",
            {{"primaryLocationLineHash", fingerprint + ":1"},
             {"attnguardIssue/v1", fingerprint}}},
+          {"suppressions", std::move(suppressions)},
           {"properties", std::move(properties)}};
 }
 

@@ -14,6 +14,7 @@
 #include "guard/report/summary_text.h"
 #include "guard/report/terminal.h"
 #include "guard/report/text_findings.h"
+#include "guard/report/text_suppressions.h"
 #include "guard/report/totals.h"
 
 namespace attnguard {
@@ -26,7 +27,10 @@ std::string heading(const RunResult& run, const Painter& paint) {
     return paint(Ink::kDim, pad_right(name, 9)) + value + "\n";
   };
   return line("engine", paint(Ink::kBold, terminal_text(run.engine))) +
-         line("policy", terminal_text(run.policy)) +
+         line("policy", terminal_text(run.policy) +
+                            (run.policy_found
+                                 ? "  (found; --policy built-in turns it off)"
+                                 : "")) +
          line("seed", std::to_string(run.seed)) +
          line("threads", std::to_string(run.threads)) + "\n";
 }
@@ -45,6 +49,15 @@ std::string check_table(const RunResult& run, const Painter& paint) {
       const std::int64_t count = row.of(verdict);
       column.cells.push_back({count == 0 ? "-" : std::to_string(count),
                               count == 0 ? Ink::kDim : verdict_ink(verdict)});
+    }
+    columns.push_back(std::move(column));
+  }
+  if (counts.suppressed > 0) {
+    Column column{.title = "suppressed", .cells = {}};
+    for (const CheckCounts::Row& row : counts.rows) {
+      const std::int64_t count = row.suppressed;
+      column.cells.push_back({count == 0 ? "-" : std::to_string(count),
+                              count == 0 ? Ink::kDim : Ink::kPlain});
     }
     columns.push_back(std::move(column));
   }
@@ -206,7 +219,7 @@ std::string run_text(const RunResult& run, const Painter& paint) {
   if (!run.note.empty()) out += terminal_text(run.note) + "\n\n";
   return out + check_table(run, paint) + problem_list(run, paint) +
          unsupported_list(run, paint) + draw_findings(run, paint) +
-         smallest_case(run, paint);
+         draw_suppressed(run, paint) + smallest_case(run, paint);
 }
 
 std::string render(std::span<const RunResult> results,
@@ -221,6 +234,7 @@ std::string render(std::span<const RunResult> results,
     out += paint(Ink::kDim, terminal_text(options.command_line)) + "\n";
   out += "\n";
   for (const RunResult& run : results) out += run_text(run, paint);
+  out += draw_unused_suppressions(results, paint);
   if (results.size() > 1)
     for (const RunResult& run : results)
       out += summary(run.engine, run.verdict, totals_of({&run, 1}), paint);

@@ -170,7 +170,8 @@ bool Mask::has(std::string_view kind_name) const {
 void Mask::allowed(const RowPlace& row, KeyRanges& out) const {
   out.clear();
   terms_.front().kind->allowed(terms_.front().values, row, out);
-  KeyRanges term_keys, both;
+  // Kept between calls: the live guard asks for rows on a hot path.
+  thread_local KeyRanges term_keys, both;
   for (std::size_t i = 1; i < terms_.size(); ++i) {
     term_keys.clear();
     terms_[i].kind->allowed(terms_[i].values, row, term_keys);

@@ -1,0 +1,142 @@
+#include "guard/runtime/state.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "guard/runtime/sampler.h"
+
+namespace attnguard::runtime_internal {
+namespace {
+
+// Part of the budget for the shadow checks and the canary, where they are on.
+constexpr double kActivePart = 0.3;
+
+// Part of the budget that deciding about calls may take by itself.
+constexpr double kDecidingPart = 0.125;
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+bool any_active(const RuntimePolicy& policy) {
+  // Overrides of single layers may switch on what is off for the rest.
+  const RuntimeSettings all = policy.resolve("");
+  for (const LiveCheckInfo* info : live_checks())
+    if (!info->passive && all.is_on(info->check)) return true;
+  for (const RuntimePatch& patch : policy.patches)
+    for (const auto& [check, severity] : patch.severities)
+      if (severity != Severity::kOff &&
+          !live_checks()[static_cast<std::size_t>(check)]->passive)
+        return true;
+  return false;
+}
+
+// Mean gap between the calls that are decided about: the policy's, or a longer
+// one where deciding alone would break the budget.
+double mean_gap(const GuardState& state, const Shard& shard, const Layer& layer,
+                const LayerSlot& slot, std::int64_t now) {
+  const auto wanted = static_cast<double>(layer.settings.sample_every);
+  if (!state.policy.max_overhead || wanted <= 0 || slot.last_time == 0)
+    return wanted;
+  const double each = static_cast<double>(now - slot.last_time) /
+                      static_cast<double>(std::max<std::int64_t>(slot.gap, 1));
+  // Every layer of the thread decides by itself, at the same rate.
+  const double allowed = *state.policy.max_overhead * kDecidingPart * each /
+                         static_cast<double>(std::max(shard.num_layers, 1u));
+  return std::max(wanted, std::min(shard.slow_path_ns / std::max(allowed, 1e-9),
+                                   static_cast<double>(kNever)));
+}
+
+void draw_next(GuardState& state, Shard& shard, const Layer& layer,
+               LayerSlot& slot, std::int64_t now) {
+  slot.gap = draw_gap(shard.draw(state.policy.seed),
+                      mean_gap(state, shard, layer, slot, now));
+  slot.last_time = now;
+  slot.drawn.add(slot.gap);
+  shard.countdowns[layer.index].fetch_add(slot.gap, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+GuardState::GuardState(RuntimePolicy its_policy, GuardHooks its_hooks)
+    : id(next_id()),
+      policy(std::move(its_policy)),
+      hooks(std::move(its_hooks)),
+      passive_share(policy.max_overhead.value_or(-1)),
+      active_share(policy.max_overhead.value_or(-1)) {
+  if (!policy.max_overhead) return;
+  active_share = any_active(policy) ? kActivePart * *policy.max_overhead : 0;
+  passive_share = *policy.max_overhead - active_share;
+}
+
+void GuardState::begin(Shard& shard, const Layer& layer) {
+  draw_next(*this, shard, layer, shard.slots[layer.index], monotonic_now());
+}
+
+bool GuardState::decide(Shard& shard, const Layer& layer, std::int64_t start) {
+  LayerSlot& slot = shard.slots[layer.index];
+  draw_next(*this, shard, layer, slot, start);
+  shard.tally.sampled.add(1);
+  // What cannot be afforded is known before anything is touched, as calls are
+  // like the last one, as a rule. Never where it could be wrong for ever.
+  const bool hopeless = shard.budget.limited() && slot.expected_cost > 0 &&
+                        slot.expected_cost <= shard.budget.most() &&
+                        slot.expected_cost > shard.budget.room(start);
+  if (hopeless) {
+    for (const LiveCheckInfo* info : live_checks())
+      if (info->passive && layer.settings.is_on(info->check))
+        shard.tally.check(info->check).skip(SkipReason::kBudget);
+    shard.costs[static_cast<std::size_t>(slot.expected)].forget();
+    // A price that has come down, or a smaller call, is found out in time.
+    slot.expected_cost *= 0.98;
+  }
+  const std::int64_t now = monotonic_now();
+  const std::int64_t took = now - start;
+  shard.slow_path_ns +=
+      0.05 * (std::min(static_cast<double>(took), 4 * shard.slow_path_ns) -
+              shard.slow_path_ns);
+  shard.budget.spend(now, took);
+  shard.tally.overhead_ns.add(static_cast<std::uint64_t>(took));
+  if (hopeless) shard.window_overhead.set(shard.budget.used(now));
+  return !hopeless;
+}
+
+GuardCounters GuardState::snapshot() {
+  GuardCounters sum;
+  const std::lock_guard lock(mutex);
+  const std::int64_t now = monotonic_now();
+  std::vector<std::array<std::uint64_t, kNumLiveChecks>> violations(
+      GuardCounters::kMostGroups + 1);
+  for (const std::unique_ptr<Shard>& shard : shards) {
+    const ShardTally& tally = shard->tally;
+    sum.calls += shard->calls();
+    sum.sampled += tally.sampled.get();
+    sum.checked += tally.checked.get();
+    sum.fallbacks += tally.fallbacks.get();
+    sum.overhead_nanoseconds += tally.overhead_ns.get();
+    std::int64_t elapsed = shard->elapsed_before.get();
+    if (shard->in_use.load()) {
+      elapsed += now - shard->start.get();
+      ++sum.threads;
+      sum.window_overhead =
+          std::max(sum.window_overhead, shard->window_overhead.get());
+    }
+    sum.elapsed_nanoseconds += static_cast<std::uint64_t>(elapsed);
+    for (std::size_t i = 0; i < kNumLiveChecks; ++i) {
+      tally.checks[i].add_to(sum.checks[i]);
+      for (std::size_t g = 0; g < violations.size(); ++g)
+        violations[g][i] += tally.groups[g][i].get();
+    }
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    sum.groups.push_back({groups[g], violations[g]});
+  const auto& other = violations[GuardCounters::kMostGroups];
+  if (std::any_of(other.begin(), other.end(), [](auto n) { return n > 0; }))
+    sum.groups.push_back({"other", other});
+  sum.canary = canary.state(now);
+  return sum;
+}
+
+}  // namespace attnguard::runtime_internal

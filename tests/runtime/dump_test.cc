@@ -1,0 +1,485 @@
+// From a call in memory to a file, and back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <thread>
+
+#include "guard/runtime/dump_file.h"
+#include "guard/runtime/dump_writer.h"
+#include "guard/runtime/whole_file.h"
+#include "tests/runtime/live_tensors.h"
+
+namespace attnguard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kLong{30};
+
+// A new folder that goes with the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = testing::TempDir() + "attnguard-dump-XXXXXX";
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    path_ = name;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::vector<std::string> files() const {
+    std::vector<std::string> files;
+    if (fs::is_directory(path_))
+      for (const auto& entry : fs::directory_iterator(path_))
+        files.push_back(entry.path().string());
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+
+ private:
+  std::string path_;
+};
+
+class Log {
+ public:
+  LogFunction function() {
+    return [this](std::string_view line) {
+      const std::lock_guard lock(mutex_);
+      lines_.emplace_back(line);
+    };
+  }
+  std::vector<std::string> lines() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+DumpSettings settings_of(const Folder& folder) {
+  return {.folder = folder.path(), .max_bytes = 1 << 20, .max_files = 10};
+}
+
+// The one file that a violation in this row leaves.
+Result<Dump> dump_of(LiveTensors& tensors, std::int64_t b, std::int64_t head,
+                     std::int64_t query, std::int64_t max_bytes = 1 << 20) {
+  const Folder folder;
+  const TestViolation violation(tensors, b, head, query, kActionDump);
+  DumpSettings settings = settings_of(folder);
+  settings.max_bytes = max_bytes;
+  DumpWriter writer(settings, "test engine", {});
+  EXPECT_TRUE(writer.take(violation.violation));
+  EXPECT_TRUE(writer.flush(kLong));
+  const std::vector<std::string> files = folder.files();
+  EXPECT_EQ(files.size(), 1u);
+  if (files.empty()) return Status(StatusCode::kNotFound, "no file");
+  EXPECT_EQ(writer.counters().bytes, fs::file_size(files[0]));
+  return Dump::load(files[0]);
+}
+
+void expect_same_row(const ConstTensorView& a, const ConstTensorView& b,
+                     std::int64_t batch, std::int64_t head,
+                     std::int64_t position) {
+  ASSERT_EQ(a.shape[3], b.shape[3]);
+  for (std::int64_t c = 0; c < a.shape[3]; ++c)
+    EXPECT_EQ(std::memcmp(a.at(batch, head, position, c),
+                          b.at(batch, head, position, c), dtype_size(a.dtype)),
+              0)
+        << batch << ' ' << head << ' ' << position << ' ' << c;
+}
+
+// Every row of the scope is bit for bit what the call had.
+void expect_same_tensors(LiveTensors& tensors, const Dump& dump) {
+  const Problem& p = tensors.problem();
+  const CaptureScope& scope = dump.record().scope;
+  for (std::int64_t b = scope.batch.first; b < scope.batch.end(); ++b) {
+    for (std::int64_t h = scope.heads.first; h < scope.heads.end(); ++h)
+      for (std::int64_t i = scope.queries.first;
+           i < std::min(scope.queries.end(), p.len_q(b)); ++i) {
+        expect_same_row(dump.query(), tensors.view(TensorRole::kQuery), b, h,
+                        i);
+        expect_same_row(dump.output(), tensors.view(TensorRole::kOutput), b, h,
+                        i);
+      }
+    for (std::int64_t g = scope.kv_heads.first; g < scope.kv_heads.end(); ++g)
+      for (std::int64_t j = 0; j < p.len_kv(b); ++j) {
+        expect_same_row(dump.key(), tensors.view(TensorRole::kKey), b, g, j);
+        expect_same_row(dump.value(), tensors.view(TensorRole::kValue), b, g,
+                        j);
+      }
+  }
+}
+
+TEST(Dump, HoldsTheTensorsOfEveryLayoutAndDtype) {
+  for (const char* line :
+       {"seq_len=9 head_dim=8 mask=causal_bottom_right",
+        "batch=3 num_heads=4 num_kv_heads=2 seq_len_q=3,1,2 "
+        "seq_len_kv=7,1,5 head_dim_qk=8 head_dim_v=6 dtype=fp16 "
+        "mask=causal_bottom_right layout=bshd",
+        "batch=2 num_heads=2 seq_len_q=3,4 seq_len_kv=5,9 head_dim=8 "
+        "dtype=bf16 mask=full packed=true",
+        "batch=2 num_heads=2 num_kv_heads=1 seq_len_q=1 seq_len_kv=9,20 "
+        "head_dim=8 dtype=fp16 out_dtype=fp32 mask=full block_size=4",
+        "seq_len=4 head_dim=8 dtype=fp64 mask=full layout=sbhd"}) {
+    SCOPED_TRACE(line);
+    LiveTensors tensors(line);
+    const Result<Dump> dump = dump_of(tensors, 0, 0, 0);
+    ASSERT_TRUE(dump.ok()) << dump.status().message();
+    EXPECT_EQ(dump.value().record().problem, tensors.problem());
+    EXPECT_EQ(dump.value().record().scope, whole_call(tensors.problem()));
+    EXPECT_EQ(cut_text(tensors.problem(), dump.value().record().scope), "");
+    expect_same_tensors(tensors, dump.value());
+  }
+}
+
+TEST(Dump, HoldsWhatWasFound) {
+  LiveTensors tensors("num_heads=2 seq_len=5 head_dim=8 mask=full");
+  TestViolation violation(tensors, 0, 1, 3, kActionDump);
+  violation.findings[0].observed = std::nan("");
+  violation.findings[0].bound = INFINITY;
+  violation.findings[0].message = "quote \" and \xff";
+  const Folder folder;
+  DumpWriter writer(settings_of(folder), "my \"engine\"", {});
+  ASSERT_TRUE(writer.take(violation.violation));
+  ASSERT_TRUE(writer.flush(kLong));
+  const Result<Dump> dump = Dump::load(folder.files().at(0));
+  ASSERT_TRUE(dump.ok()) << dump.status().message();
+  const DumpRecord& record = dump.value().record();
+  EXPECT_EQ(record.engine, "my \"engine\"");
+  EXPECT_EQ(record.layer, "blk.7.attn");
+  EXPECT_EQ(record.check, "recompute");
+  EXPECT_EQ(record.severity, "error");
+  EXPECT_EQ(record.seed, 5u);
+  EXPECT_EQ(record.call_number, 17u);
+  ASSERT_EQ(record.findings.size(), 1u);
+  EXPECT_EQ(record.findings[0].head, 1);
+  EXPECT_EQ(record.findings[0].query, 3);
+  EXPECT_TRUE(std::isnan(record.findings[0].observed));
+  EXPECT_EQ(record.findings[0].bound, INFINITY);
+  EXPECT_EQ(record.numerics.probability, Dtype::kFp32);
+  EXPECT_FALSE(record.in_scratch);
+}
+
+TEST(Dump, KeepsTheMaskThatTheEngineWasGiven) {
+  LiveTensors tensors(
+      "seq_len=4 head_dim=8 mask=causal_bottom_right mask_form=boolean");
+  std::vector<std::byte> mask(16, std::byte{0});
+  mask[1 * 4 + 2] = std::byte{1};
+  TestViolation violation(tensors, 0, 0, 1, kActionDump);
+  violation.call.mask = {MaskForm::kBoolean, mask.data()};
+  const Folder folder;
+  DumpWriter writer(settings_of(folder), "x", {});
+  ASSERT_TRUE(writer.take(violation.violation));
+  ASSERT_TRUE(writer.flush(kLong));
+  const Result<Dump> dump = Dump::load(folder.files().at(0));
+  ASSERT_TRUE(dump.ok()) << dump.status().message();
+  KeyRanges keys;
+  dump.value().allowed(0, 1, keys);
+  EXPECT_THAT(keys.ranges(), ElementsAre(KeyRange{2, 3}));
+  dump.value().allowed(0, 0, keys);
+  EXPECT_TRUE(keys.empty());
+}
+
+TEST(Dump, KeepsTheMaskThatTheHostSaid) {
+  class OnlyKeyTwo final : public RowMask {
+    void allowed(const RowPlace&, KeyRanges& out) const override {
+      out.clear();
+      out.append(2, 3);
+    }
+  };
+  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
+  TestViolation violation(tensors, 0, 0, 1, kActionDump);
+  const OnlyKeyTwo mask;
+  violation.context.mask = &mask;
+  const Folder folder;
+  DumpWriter writer(settings_of(folder), "x", {});
+  ASSERT_TRUE(writer.take(violation.violation));
+  ASSERT_TRUE(writer.flush(kLong));
+  const Result<Dump> dump = Dump::load(folder.files().at(0));
+  ASSERT_TRUE(dump.ok()) << dump.status().message();
+  KeyRanges keys;
+  dump.value().allowed(0, 3, keys);
+  EXPECT_THAT(keys.ranges(), ElementsAre(KeyRange{2, 3}));
+}
+
+TEST(Dump, IsCutToWhatTheFindingNeeds) {
+  LiveTensors tensors(
+      "batch=4 num_heads=8 num_kv_heads=2 seq_len_q=32 seq_len_kv=64 "
+      "head_dim=16 mask=causal_bottom_right");
+  struct Case {
+    std::int64_t bytes;
+    IndexSpan batch, heads, kv_heads;
+  };
+  std::int64_t smallest_queries = 32;
+  for (const Case& one : {Case{1 << 22, {0, 4}, {0, 8}, {0, 2}},
+                          Case{80'000, {2, 1}, {0, 8}, {0, 2}},
+                          Case{45'000, {2, 1}, {4, 4}, {1, 1}},
+                          Case{20'000, {2, 1}, {5, 1}, {1, 1}},
+                          Case{13'000, {2, 1}, {5, 1}, {1, 1}}}) {
+    SCOPED_TRACE(one.bytes);
+    const Result<Dump> dump = dump_of(tensors, 2, 5, 20, one.bytes);
+    ASSERT_TRUE(dump.ok()) << dump.status().message();
+    const CaptureScope& scope = dump.value().record().scope;
+    EXPECT_EQ(scope.batch, one.batch);
+    EXPECT_EQ(scope.heads, one.heads);
+    EXPECT_EQ(scope.kv_heads, one.kv_heads);
+    EXPECT_TRUE(scope.holds_row(2, 5, 20));
+    smallest_queries = std::min(smallest_queries, scope.queries.count);
+    expect_same_tensors(tensors, dump.value());
+  }
+  EXPECT_LT(smallest_queries, 32);
+}
+
+TEST(DumpWriter, CountsACallWhoseRowIsTooLarge) {
+  LiveTensors tensors("seq_len_q=4 seq_len_kv=512 head_dim=64 mask=full");
+  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
+  const Folder folder;
+  Log log;
+  DumpSettings settings = settings_of(folder);
+  settings.max_bytes = 50'000;
+  DumpWriter writer(settings, "x", log.function());
+  EXPECT_FALSE(writer.take(violation.violation));
+  EXPECT_EQ(writer.counters().dropped_size, 1u);
+  EXPECT_THAT(log.lines(),
+              ElementsAre(HasSubstr("larger than dump_max_bytes")));
+  EXPECT_TRUE(folder.files().empty());
+}
+
+// The canary's calls: they are made again from a problem and a seed.
+TEST(DumpWriter, SaysHowToMakeACallWithoutTensors) {
+  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
+  TestViolation violation(tensors, 0, 0, 2, kActionDump);
+  violation.call = {.problem = &tensors.problem()};
+  const Folder folder;
+  Log log;
+  DumpWriter writer(settings_of(folder), "x", log.function());
+  EXPECT_FALSE(writer.take(violation.violation));
+  EXPECT_EQ(writer.counters().no_tensors, 1u);
+  EXPECT_THAT(log.lines(),
+              ElementsAre(HasSubstr("attnguard check --seed 5 --problem '" +
+                                    tensors.problem().text() + "'")));
+}
+
+TEST(DumpWriter, KeepsRoomForWhatWasNotSeenBefore) {
+  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
+  const TestViolation first(tensors, 0, 0, 2, kActionDump, "first");
+  const TestViolation second(tensors, 0, 0, 2, kActionDump, "second");
+  const Folder folder;
+  Log log;
+  DumpSettings settings = settings_of(folder);
+  settings.max_files = 4;
+  DumpWriter writer(settings, "x", log.function());
+  int taken = 0;
+  for (int n = 0; n < 10; ++n) {
+    taken += writer.take(first.violation);
+    ASSERT_TRUE(writer.flush(kLong));
+  }
+  EXPECT_EQ(taken, 2);
+  EXPECT_TRUE(writer.take(second.violation));
+  ASSERT_TRUE(writer.flush(kLong));
+  EXPECT_EQ(writer.counters().written, 3u);
+  EXPECT_EQ(writer.counters().dropped_limit, 8u);
+  EXPECT_EQ(folder.files().size(), 3u);
+  // Three files; the 1st, 2nd, 4th and 8th that was not written.
+  EXPECT_EQ(log.lines().size(), 7u);
+}
+
+// Four threads, all at once: each violation is on disk or counted.
+TEST(DumpWriter, LosesNothingSilentlyUnderManyAtOnce) {
+  LiveTensors tensors("num_heads=4 seq_len=64 head_dim=32 mask=full");
+  const Folder folder;
+  DumpSettings settings = settings_of(folder);
+  settings.max_files = 1000;
+  DumpWriter writer(settings, "x", {});
+  std::atomic<std::uint64_t> taken = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] {
+        LiveTensors own("num_heads=4 seq_len=64 head_dim=32 mask=full");
+        const TestViolation violation(own, 0, 0, 2, kActionDump);
+        for (int n = 0; n < 50; ++n) taken += writer.take(violation.violation);
+      });
+  }
+  ASSERT_TRUE(writer.flush(kLong));
+  const DumpCounters counters = writer.counters();
+  EXPECT_EQ(counters.written, taken);
+  EXPECT_EQ(counters.written + counters.dropped_busy, 200u);
+  EXPECT_EQ(folder.files().size(), counters.written);
+  for (const std::string& file : folder.files())
+    EXPECT_TRUE(Dump::load(file).ok()) << file;
+}
+
+TEST(DumpWriter, SaysThatAFolderCannotBeWritten) {
+  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
+  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
+  Log log;
+  DumpWriter writer({.folder = "/dev/null/dumps"}, "x", log.function());
+  EXPECT_TRUE(writer.take(violation.violation));
+  ASSERT_TRUE(writer.flush(kLong));
+  EXPECT_EQ(writer.counters().failed, 1u);
+  EXPECT_THAT(log.lines(),
+              ElementsAre(HasSubstr("cannot make the folder /dev/null/dumps")));
+}
+
+TEST(DumpWriter, MakesItsFolder) {
+  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
+  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
+  const Folder folder;
+  DumpSettings settings = settings_of(folder);
+  settings.folder += "/a/b";
+  DumpWriter writer(settings, "x", {});
+  EXPECT_TRUE(writer.take(violation.violation));
+  ASSERT_TRUE(writer.flush(kLong));
+  EXPECT_EQ(writer.counters().written, 1u);
+}
+
+TEST(DumpWriter, FinishesWhatItTookBeforeItGoes) {
+  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
+  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
+  const Folder folder;
+  {
+    EXPECT_TRUE(
+        DumpWriter(settings_of(folder), "x", {}).take(violation.violation));
+  }
+  ASSERT_EQ(folder.files().size(), 1u);
+  EXPECT_TRUE(Dump::load(folder.files()[0]).ok());
+}
+
+// A limit on the size of files stands for a disk that is full.
+TEST(DumpWriter, LeavesNoHalfAFileWhenTheDiskIsFull) {
+  LiveTensors tensors("num_heads=4 seq_len=64 head_dim=32 mask=full");
+  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
+  const Folder folder;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const rlimit limit{4096, 4096};
+    std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    DumpWriter writer(settings_of(folder), "x", {});
+    const bool good = writer.take(violation.violation) && writer.flush(kLong) &&
+                      writer.counters().failed == 1 &&
+                      writer.counters().written == 0;
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(folder.files().empty());
+}
+
+TEST(DumpWriter, GoesOnInTheChildOfAFork) {
+  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
+  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
+  const Folder folder;
+  DumpWriter writer(settings_of(folder), "x", {});
+  ASSERT_TRUE(writer.take(violation.violation));
+  ASSERT_TRUE(writer.flush(kLong));
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0)
+    _exit(writer.take(violation.violation) && writer.flush(kLong) ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(writer.take(violation.violation));
+  ASSERT_TRUE(writer.flush(kLong));
+  EXPECT_EQ(folder.files().size(), 3u);
+}
+
+TEST(WholeFile, NeverReplacesAnother) {
+  const Folder folder;
+  const std::string path = folder.path() + "/x";
+  std::ofstream(path) << "mine";
+  const std::string text = "other";
+  const std::span<const std::byte> piece = std::as_bytes(std::span(text));
+  const Status status = write_whole_file(path, {&piece, 1});
+  EXPECT_EQ(status.code(), StatusCode::kIo);
+  EXPECT_THAT(status.message(), HasSubstr("File exists"));
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "mine");
+  EXPECT_EQ(folder.files().size(), 1u);
+}
+
+// A good file's metadata with one text replaced.
+std::string error_with(const std::string& key, const std::string& value) {
+  LiveTensors tensors("num_heads=2 seq_len=4 head_dim=8 mask=full");
+  const AttentionCall call = tensors.call();
+  DumpRecord record{.problem = tensors.problem(),
+                    .scope = whole_call(tensors.problem())};
+  record.findings.push_back({});
+  record.num_findings = 1;
+  SafetensorsMetadata metadata = dump_metadata(record);
+  metadata[key] = value;
+  std::vector<StoredTensor> parts = capture_layout({&call}, record.scope);
+  std::vector<std::byte> bytes(capture_bytes({&call}, record.scope));
+  capture_tensors({&call}, record.scope, parts, bytes.data());
+  const std::string header = safetensors_header(parts, metadata).value();
+  const auto* begin = reinterpret_cast<const std::byte*>(header.data());
+  std::vector<std::byte> file(begin, begin + header.size());
+  file.insert(file.end(), bytes.begin(), bytes.end());
+  Result<Safetensors> parsed = Safetensors::parse(std::move(file), "f");
+  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
+  const Result<Dump> dump = Dump::from(std::move(parsed.value()), "f");
+  return dump.ok() ? "no error" : dump.status().message();
+}
+
+TEST(Dump, SaysWhatIsWrongWithAFile) {
+  EXPECT_EQ(error_with("engine", "any"), "no error");
+  struct Wrong {
+    const char *key, *value, *message;
+  };
+  for (const Wrong& wrong : {
+           Wrong{"format", "", "not one that the live guard wrote"},
+           Wrong{"format_version", "2", "reads version 1"},
+           Wrong{"problem", "seq_len=", "metadata 'problem': "},
+           Wrong{"problem", "num_heads=2 seq_len=5 head_dim=8 mask=full",
+                 "tensor 'key' is F32 [1, 2, 4, 8]; the problem says"},
+           Wrong{"problem", "num_heads=2 seq_len=4 head_dim=9 mask=full",
+                 "tensor 'query' is F32 [1, 2, 4, 8]; the problem says"},
+           Wrong{"problem",
+                 "num_heads=2 seq_len=4 head_dim=8 dtype=fp16 mask=full",
+                 "the problem says F16"},
+           Wrong{"problem",
+                 "num_heads=2 seq_len=4 head_dim=8 mask=full block_size=2", ""},
+           Wrong{"batch", "0:2", "no part of 0:1"},
+           Wrong{"batch", "0", "expected FIRST:END"},
+           Wrong{"heads", "-1:1", "no part of 0:2"},
+           Wrong{"heads", "1:1", "no part of 0:2"},
+           Wrong{"kv_heads", "0:1", "KV head of head 1 is not among 0:1"},
+           Wrong{"queries", "0:99999999999999999999", "expected FIRST:END"},
+           Wrong{"numerics", "", "no JSON"},
+           Wrong{"numerics", "[]", "no JSON object"},
+           Wrong{"numerics", "{}", "score is no dtype"},
+           Wrong{"findings", "{}", "no JSON list"},
+           Wrong{"findings", "[1]", "an entry is no object"},
+           Wrong{"findings", "[{}]", "is no kind of finding"},
+           Wrong{"findings", R"([{"kind":"leak"}])", "batch is no whole"},
+           Wrong{"num_findings", "0", "less than the findings"},
+           Wrong{"seed", "x", "metadata 'seed'"},
+           Wrong{"call_number", "-1", "metadata 'call_number'"},
+       }) {
+    const std::string message = error_with(wrong.key, wrong.value);
+    EXPECT_THAT(message, HasSubstr(wrong.message)) << wrong.value;
+    if (*wrong.message != 0) EXPECT_THAT(message, HasSubstr("f: "));
+  }
+}
+
+}  // namespace
+}  // namespace attnguard
