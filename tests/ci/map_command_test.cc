@@ -194,10 +194,12 @@ TEST(MapCommand, SaysWhatIsWrongWithTheRequest) {
 
 TEST(MapCommand, SaysWhyThereIsNoMap) {
   const Outcome outcome =
-      map({"--engine", "builtin:drops_last_key", "--problem",
-           "seq_len=5 head_dim=16 mask=causal_bottom_right packed=true"});
-  EXPECT_EQ(outcome.code, kExitInconclusive) << outcome.out << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("does not take the problem: "));
+      map({"--engine", "builtin:throws", "--problem", kWrongAxis[3]});
+  EXPECT_EQ(outcome.code, kExitEngineError);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err,
+              StartsWith("attnguard: error: builtin:throws failed, or was too "
+                         "slow for a map\n"));
 }
 
 }  // namespace
