@@ -1,5 +1,7 @@
 // `attnguard map`: the influence map of one engine on one problem, alone.
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <ostream>
 
 #include "ci/adapter_table.h"
@@ -206,9 +208,14 @@ int run_map(const CommandContext& context) {
   const Result<Engine> engine =
       request.isolate ? open_isolated(request.engine, request.isolation)
                       : open_engine(request.engine);
-  if (!engine.ok())
-    return usage_error(err, engine.status().message(),
-                       "'attnguard list engines' shows what there is");
+  if (!engine.ok()) {
+    usage_error(err, engine.status().message(),
+                "'attnguard list engines' shows what there is");
+    const StatusCode code = engine.status().code();
+    return code == StatusCode::kInvalidArgument || code == StatusCode::kNotFound
+               ? kExitUsage
+               : kExitEngineError;
+  }
   OutputFile file;
   const std::string output = arguments.value("--output").value_or("-");
   if (output != "-") status = file.open(output);

@@ -203,18 +203,19 @@ std::string map_svg(const InfluenceMap& map, const MapPicture& picture) {
          body(map, picture) + "</svg>";
 }
 
+// Copies that <use> makes are outside of .map, but inherit its colours.
 std::string_view map_style() {
   return R"css(.map{--seen:#4878b0;--unseen:#e6eaef;--leak:#d3331e;--miss:#eda100;--unknown:#9aa3ad;--line:#fff;--mark:#fff;--words:#47525e}
 @media (prefers-color-scheme:dark){.map{--seen:#4f86c6;--unseen:#262e37;--leak:#ff5a43;--miss:#ffc03a;--unknown:#5d6873;--line:#12171c;--mark:#12171c;--words:#aab4bf}}
 .map text{font:11px system-ui,sans-serif;fill:var(--words)}
 .map .axis{font-weight:600}
-.map .seen{fill:var(--seen)}
-.map .unseen{fill:var(--unseen)}
-.map .leak{fill:var(--leak)}
-.map .miss{fill:var(--miss)}
-.map .unknown{fill:var(--unknown)}
-.map .grid{fill:none;stroke:var(--line);stroke-width:.06}
-.map .mark{fill:none;stroke:var(--mark);stroke-width:.09;stroke-linecap:round}
+.seen{fill:var(--seen)}
+.unseen{fill:var(--unseen)}
+.leak{fill:var(--leak)}
+.miss{fill:var(--miss)}
+.unknown{fill:var(--unknown)}
+.grid{fill:none;stroke:var(--line);stroke-width:.06}
+.mark{fill:none;stroke:var(--mark);stroke-width:.09;stroke-linecap:round}
 .map .target{fill:#fff;fill-opacity:0;stroke:var(--words);stroke-width:0}
 .map a:hover .target,.map a:focus .target{stroke-width:.14}
 )css";

@@ -23,6 +23,7 @@
 #include "guard/pipeline.h"
 #include "guard/policy/policy_yaml.h"
 #include "guard/report/report.h"
+#include "tests/support/program.h"
 #include "tests/support/required_engine.h"
 
 namespace attnguard {
@@ -371,6 +372,19 @@ TEST(Readme, CountsTheDefectsOfTheSelftest) {
               testing::Contains(testing::StartsWith(std::to_string(legal) +
                                                     " legal variants: ")));
 }
+
+#ifdef ATTNGUARD_COMMAND
+TEST(Readme, ShowsTheRealInfluenceMap) {
+  const std::vector<Session> sessions = sessions_of("attnguard map");
+  ASSERT_EQ(sessions.size(), 1u);
+  std::string line = sessions[0].command;
+  line.replace(0, std::string_view("$ attnguard").size(), ATTNGUARD_COMMAND);
+  const ProgramOutcome outcome = run_program(line);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(first_difference(sessions[0].shown, lines_of(outcome.output)), "")
+      << outcome.output;
+}
+#endif
 
 }  // namespace
 }  // namespace attnguard

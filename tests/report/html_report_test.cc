@@ -253,5 +253,33 @@ TEST(HtmlReportInChromium, ZoomsIntoACellWithoutAScript) {
             "run-1-g1-map-q2-k2");
 }
 
+TEST(HtmlReportInChromium, ShowsTheCellThatIsZoomedInto) {
+  ATTNGUARD_NEED_CHROMIUM();
+  Chromium chromium;
+  // Opened as a fragment would: a screenshot does not scroll.
+  std::string page = rendered({sample::failing_run()});
+  const std::string start = "<div class=\"zoom\" id=\"run-1-g1-map-q2-k2\"";
+  ASSERT_NE(page.find(start), page.npos);
+  page.replace(page.find(start), 4, "<div style=\"display:flex\"");
+  const auto box = nlohmann::json::parse(
+      chromium.ask(page,
+                   "const b=doc.querySelector('#run-1-g1-map-q2-k2 svg')"
+                   ".getBoundingClientRect();"
+                   "answer=JSON.stringify([b.x,b.y,b.height])"),
+      nullptr, false);
+  ASSERT_TRUE(box.is_array());
+  const double left = box[0], top = box[1], cell = box[2].get<double>() / 5;
+  const Picture picture = chromium.screenshot(page);
+  // Five cells each way: row 2, key 2 is missed in the middle; above it is a
+  // leak, and left of it what is right.
+  const auto at = [&](double row, double key) {
+    return picture.at(left + (key + 0.2) * cell, top + (row + 0.5) * cell);
+  };
+  EXPECT_EQ(at(2, 2), kColors[3].light);
+  EXPECT_EQ(at(1, 2), kColors[2].light);
+  EXPECT_EQ(at(2, 1), kColors[0].light);
+  EXPECT_EQ(at(2, 3), kColors[1].light);
+}
+
 }  // namespace
 }  // namespace attnguard
