@@ -3,7 +3,10 @@
 #define ATTNGUARD_CI_CLI_H_
 
 #include <iosfwd>
+#include <optional>
 #include <string>
+
+#include "guard/base/date.h"
 
 namespace attnguard {
 
@@ -16,6 +19,12 @@ struct Surroundings {
   // The program that runs engines for `check`, see ci/isolate; empty: engines
   // run in this process.
   std::string worker;
+
+  // Where a search for attnguard.yaml begins; empty: there is none.
+  std::string folder;
+
+  // The day on which suppressions are judged; left out: today.
+  std::optional<Date> today;
 };
 
 // Exit codes. Of several engines the worst counts, in the order of this list.

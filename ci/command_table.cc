@@ -11,6 +11,8 @@ extern const CommandInfo kListCommand;         // list
 extern const CommandInfo kExplainCommand;      // explain
 extern const CommandInfo kPolicyLintCommand;   // policy lint
 extern const CommandInfo kPolicyPrintCommand;  // policy print
+extern const CommandInfo kPolicyDiffCommand;   // policy diff
+extern const CommandInfo kPolicySchemaCommand; // policy schema
 extern const CommandInfo kSelftestCommand;     // selftest
 extern const CommandInfo kLintCommand;         // lint
 
@@ -22,6 +24,8 @@ constexpr std::array kCommands = {
     &kExplainCommand,
     &kPolicyLintCommand,
     &kPolicyPrintCommand,
+    &kPolicyDiffCommand,
+    &kPolicySchemaCommand,
     &kSelftestCommand,
     &kLintCommand,
 };

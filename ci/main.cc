@@ -28,5 +28,6 @@ int main(int argc, char** argv) {
   surroundings.err_is_terminal = isatty(STDERR_FILENO) == 1;
   surroundings.no_color = color_is_unwanted();
   surroundings.worker = "/proc/self/exe";  // this file, even if it is replaced
+  surroundings.folder = ".";
   return attnguard::run_command(argc, argv, std::cout, std::cerr, surroundings);
 }

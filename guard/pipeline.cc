@@ -190,8 +190,7 @@ std::vector<std::string> failing_checks(const ProblemResult& result) {
 std::vector<std::string> telling_check(const ProblemResult& result) {
   for (const CheckResult& check : result.checks)
     for (const Finding& finding : check.findings)
-      if (fails(check) && finding.batch >= 0)
-        return {check.check};
+      if (fails(check) && finding.batch >= 0) return {check.check};
   return {failing_checks(result).front()};
 }
 
@@ -294,8 +293,8 @@ ProblemResult verify_one(const Engine& engine, const Problem& problem,
                          DiagnosisQuota& quota) {
   ProblemResult result;
   try {
-    judge_problem(engine, problem, settings, options.checks,
-                  today_of(options), result);
+    judge_problem(engine, problem, settings, options.checks, today_of(options),
+                  result);
     if (result.verdict == Verdict::kViolation && options.draw_maps)
       explain_failure(engine, settings, options, quota, result);
     if (result.verdict != Verdict::kPass &&

@@ -13,6 +13,7 @@
 #include "guard/base/text.h"
 #include "guard/check/check.h"
 #include "guard/pipeline.h"
+#include "guard/policy/baseline.h"
 #include "guard/report/report.h"
 #include "guard/report/safe_text.h"
 
@@ -33,6 +34,10 @@ struct Request {
   OutputFile output;
   bool isolate = true;
   IsolationOptions isolation;
+  std::vector<Suppression> baseline;
+  bool write_baseline = false;
+  OutputFile new_baseline;
+  bool findings_fail = true;
 };
 
 Status unknown(std::string_view option, std::string_view value,
@@ -131,6 +136,33 @@ Status read_appearance(const Arguments& arguments,
   return ok_status();
 }
 
+// What fails the run. A warning that fails it is an error in all reports.
+Status read_fail_on(const Arguments& arguments, Request& request) {
+  constexpr std::string_view kKnown[] = {"error", "warning", "never"};
+  const std::string on = arguments.value("--fail-on").value_or("error");
+  request.findings_fail = on != "never";
+  if (on == "warning")
+    for (SettingsPatch& patch : request.policy.patches)
+      for (auto& [check, severity] : patch.severities)
+        if (severity == Severity::kWarning) severity = Severity::kError;
+  if (on == "warning" || on == "never" || on == "error") return ok_status();
+  return unknown("--fail-on", on, kKnown);
+}
+
+// Known findings are suppressions of their own.
+Status read_baseline(const Arguments& arguments, Request& request) {
+  request.write_baseline = arguments.value("--write-baseline").has_value();
+  const auto file = arguments.value("--baseline");
+  if (!file) return ok_status();
+  Result<std::vector<Suppression>> known = load_baseline(*file);
+  if (!known.ok()) return known.status();
+  request.baseline = std::move(known.value());
+  request.policy.suppressions.insert(request.policy.suppressions.end(),
+                                     request.baseline.begin(),
+                                     request.baseline.end());
+  return ok_status();
+}
+
 // Every value but the engines'.
 Status read_request(const Arguments& arguments,
                     const Surroundings& surroundings, Request& request) {
@@ -139,6 +171,9 @@ Status read_request(const Arguments& arguments,
   if (status.ok()) status = read_problems(arguments, request);
   if (status.ok()) status = read_checks(arguments, request);
   if (status.ok()) status = read_coverage(arguments, request);
+  if (status.ok()) status = read_fail_on(arguments, request);
+  if (status.ok()) status = read_baseline(arguments, request);
+  request.options.today = surroundings.today;
   if (status.ok()) status = read_appearance(arguments, surroundings, request);
   return status;
 }
@@ -191,10 +226,35 @@ std::vector<RunResult> run_engines(Request& request,
   return results;
 }
 
+// The worst of the runs, where findings do not count.
+Verdict verdict_but_findings(std::span<const RunResult> results) {
+  std::vector<RunResult> outcomes(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    outcomes[i].verdict = verdict_but_findings(results[i]);
+  return combine_runs(outcomes);
+}
+
+int code_of(const Request& request, std::span<const RunResult> results) {
+  const bool accepted = !request.findings_fail || request.write_baseline;
+  return exit_code(accepted ? verdict_but_findings(results)
+                            : combine_runs(results));
+}
+
+// Both files can be written, before anything runs.
+Status open_files(const Arguments& arguments, Request& request) {
+  Status status;
+  if (!request.to_stdout)
+    status = request.output.open(*arguments.value("--output"));
+  if (status.ok() && request.write_baseline)
+    status = request.new_baseline.open(*arguments.value("--write-baseline"));
+  return status;
+}
+
 int run_check(const CommandContext& context) {
   const auto& [arguments, command_line, out, err, surroundings] = context;
   Request request;
-  std::optional<Policy> policy = read_policy(arguments.value("--policy"), err);
+  std::optional<Policy> policy =
+      read_policy(arguments.value("--policy"), err, surroundings.folder);
   if (!policy) return kExitUsage;
   request.policy = std::move(*policy);
   Status status = read_request(arguments, surroundings, request);
@@ -205,22 +265,26 @@ int run_check(const CommandContext& context) {
   if (request.options.threads > 0) omp_set_num_threads(request.options.threads);
   const int opened = open_engines(arguments, request, err);
   if (opened != kExitPass) return opened;
-  if (!request.to_stdout)
-    status = request.output.open(*arguments.value("--output"));
+  status = open_files(arguments, request);
   if (!status.ok()) return usage_error(err, status.message());
 
   const std::vector<RunResult> results =
       run_engines(request, surroundings, err);
+  const int code = code_of(request, results);
   const ReportOptions options{.color = request.color,
                               .version = std::string(command_version()),
-                              .command_line = command_line};
+                              .command_line = command_line,
+                              .exit_code = code};
   const std::string report = request.format->render(results, options);
   if (request.to_stdout)
     out << report;
   else
     status = request.output.commit(report);
+  if (status.ok() && request.write_baseline)
+    status =
+        request.new_baseline.commit(baseline_text(results, request.baseline));
   if (!status.ok()) return usage_error(err, status.message());
-  return exit_code(combine_runs(results));
+  return code;
 }
 
 }  // namespace
@@ -235,7 +299,8 @@ extern const CommandInfo kCheckCommand = {
           "library; repeat it for several",
           true},
          {"--policy", "FILE",
-          "What to check and how strictly; default: built-in"},
+          "What to check and how strictly; default: attnguard.yaml here or "
+          "above, up to the repository's root, else built-in"},
          {"--problem", "LINE",
           "Check this problem instead of the policy's; repeatable", true},
          {"--check", "ID", "Run only this check; repeatable", true},
@@ -243,6 +308,12 @@ extern const CommandInfo kCheckCommand = {
          {"--threads", "N", "Threads to use; default: all cores"},
          {"--coverage", "sampled|edges|full",
           "Overrides the policy's coverage"},
+         {"--baseline", "FILE", "Known findings: only new ones fail"},
+         {"--write-baseline", "FILE",
+          "Write the findings of this run, which then do not fail it"},
+         {"--fail-on", "error|warning|never",
+          "Which findings fail the run; default: error. An engine error or a "
+          "run without evidence always does"},
          {"--format", "text|json|junit", "Of the report"},
          {"--output", "FILE",
           "Where the report goes; default: standard output"},

@@ -121,7 +121,9 @@ int run_list(const CommandContext& context) {
   if (policy_file && topic->name != "problems")
     return usage_error(err,
                        "--policy goes only with 'attnguard list problems'");
-  const std::optional<Policy> policy = read_policy(policy_file, err);
+  const std::optional<Policy> policy = read_policy(
+      policy_file, err,
+      topic->name == "problems" ? surroundings.folder : std::string());
   if (!policy) return kExitUsage;
   topic->print(*policy, out);
   return kExitPass;

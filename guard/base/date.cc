@@ -11,8 +11,7 @@ constexpr std::string_view kPattern = "dddd-dd-dd";
 bool fits_pattern(std::string_view text) {
   return std::equal(text.begin(), text.end(), kPattern.begin(), kPattern.end(),
                     [](char c, char wanted) {
-                      return wanted == 'd' ? c >= '0' && c <= '9'
-                                           : c == wanted;
+                      return wanted == 'd' ? c >= '0' && c <= '9' : c == wanted;
                     });
 }
 
@@ -37,16 +36,15 @@ std::optional<Date> parse_date(std::string_view text) {
 
 std::string date_text(const Date& date) {
   char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%04d-%02u-%02u",
-                static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()));
+  std::snprintf(
+      buffer, sizeof(buffer), "%04d-%02u-%02u", static_cast<int>(date.year()),
+      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
   return buffer;
 }
 
 Date today_utc() {
-  return Date(std::chrono::floor<std::chrono::days>(
-      std::chrono::system_clock::now()));
+  return Date(
+      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()));
 }
 
 }  // namespace attnguard

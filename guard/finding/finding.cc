@@ -52,10 +52,10 @@ Verdict verdict_but_findings(const RunResult& run) {
   std::vector<ProblemResult> outcomes;
   for (const ProblemResult& problem : run.problems) {
     const bool failed_too = !problem.note.empty();
-    outcomes.emplace_back().verdict =
-        problem.verdict != Verdict::kViolation ? problem.verdict
-        : failed_too                           ? Verdict::kEngineError
-                                               : Verdict::kPass;
+    outcomes.emplace_back().verdict = problem.verdict != Verdict::kViolation
+                                          ? problem.verdict
+                                      : failed_too ? Verdict::kEngineError
+                                                   : Verdict::kPass;
   }
   return combine_problems(outcomes);
 }

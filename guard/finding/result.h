@@ -62,7 +62,7 @@ struct SuppressionUse {
 
 struct RunResult {
   std::string engine;
-  std::string policy;  // File name, or "built-in".
+  std::string policy;         // File name, or "built-in".
   bool policy_found = false;  // Nobody named the file: it was searched for.
   std::uint64_t seed = 0;
   int threads = 1;

@@ -4,12 +4,15 @@
 //   violation       failure        not applicable, unsupported   skipped
 //   engine error    error          inconclusive  error, type "inconclusive"
 //
+//   suppressed      skipped, with the reason
+//
 // JUnit has no warnings: a check that only warns passes, and its findings
 // stand in system-out. A suite is green exactly when the run passed: where no
 // testcase of a check says what went wrong, one for the problem or the whole
 // run does.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <pugixml.hpp>
 #include <sstream>
 
@@ -59,6 +62,7 @@ struct Case {
   std::string name;
   Verdict verdict = Verdict::kPass;
   bool warning_only = false;
+  bool suppressed = false;
   std::string message;
   std::string body;
 };
@@ -80,13 +84,35 @@ std::string finding_line(const Finding& finding) {
                             finding.message);
 }
 
+// "suppressed: 5 findings (reason)"
+std::string suppressed_text(const CheckResult& check) {
+  std::string text = "suppressed: ";
+  for (const AcceptedFindings& one : check.accepted)
+    text += fmt::format("{}{} of {} ({})",
+                        &one == &check.accepted.front() ? "" : ", ",
+                        counted(one.num_findings, "finding"),
+                        finding_kind_name(one.kind), one.reason);
+  return text;
+}
+
+// The first finding that is not accepted; nullptr when none was kept.
+const Finding* first_open(const CheckResult& check) {
+  for (const Finding& finding : check.findings)
+    if (finding.suppressed.empty()) return &finding;
+  return nullptr;
+}
+
 std::string violation_body(const ProblemResult& problem,
                            const CheckResult& check) {
   std::string body = "\n";
-  for (const Finding& finding : check.findings) body += finding_line(finding);
-  const auto kept = static_cast<std::int64_t>(check.findings.size());
-  if (check.num_findings > kept)
-    body += fmt::format("and {} more\n", check.num_findings - kept);
+  std::int64_t rest = check.num_findings - check.num_suppressed;
+  for (const Finding& finding : check.findings) {
+    if (!finding.suppressed.empty()) continue;
+    body += finding_line(finding);
+    --rest;
+  }
+  if (rest > 0) body += fmt::format("and {} more\n", rest);
+  if (check.num_suppressed > 0) body += suppressed_text(check) + "\n";
   if (!problem.smallest_failing.empty())
     body += "smallest failing case: " + problem.smallest_failing + "\n";
   if (problem.diagnosis)
@@ -103,11 +129,16 @@ Case check_case(const ProblemResult& problem, const CheckResult& check) {
             .message = check.note,
             .body = ""};
   if (check.verdict != Verdict::kViolation) return made;
+  made.suppressed = check.suppressed();
+  if (made.suppressed) {
+    made.message = suppressed_text(check);
+    return made;
+  }
   made.body = violation_body(problem, check);
-  made.message =
-      fmt::format("{}{}{}", counted(check.num_findings, "finding"),
-                  check.findings.empty() ? "" : ": ",
-                  check.findings.empty() ? "" : check.findings.front().message);
+  const Finding* first = first_open(check);
+  made.message = fmt::format(
+      "{}{}{}", counted(check.num_findings - check.num_suppressed, "finding"),
+      first == nullptr ? "" : ": ", first == nullptr ? "" : first->message);
   return made;
 }
 
@@ -117,7 +148,7 @@ bool is_bad(Verdict verdict) {
 }
 
 bool is_red(const Case& one) {
-  return is_bad(one.verdict) && !one.warning_only;
+  return is_bad(one.verdict) && !one.warning_only && !one.suppressed;
 }
 
 // The problem's checks and, where they do not show its verdict, the problem.
@@ -146,7 +177,10 @@ void write_outcome(pugi::xml_node node, const Case& one, Counts& counts) {
     set(child, "message", one.message);
     if (!one.body.empty()) child.text().set(xml_text(one.body).c_str());
   };
-  if (one.warning_only && one.verdict == Verdict::kViolation) {
+  if (one.suppressed) {
+    ++counts.skipped;
+    set(node.append_child("skipped"), "message", one.message);
+  } else if (one.warning_only && one.verdict == Verdict::kViolation) {
     const std::string text = "warning: " + one.message + one.body;
     node.append_child("system-out").text().set(xml_text(text).c_str());
   } else if (one.verdict == Verdict::kViolation) {
@@ -194,7 +228,11 @@ Counts write_suite(pugi::xml_node root, const RunResult& run) {
                            static_cast<double>(cases.size());
     for (const Case& one : cases) write_case(suite, run, one, seconds, counts);
   }
-  if (run.verdict != Verdict::kPass && counts.failures + counts.errors == 0) {
+  const bool expired = std::ranges::any_of(
+      run.suppressions,
+      [](const SuppressionUse& use) { return use.expired && use.reached; });
+  if (run.verdict != Verdict::kPass &&
+      (expired || counts.failures + counts.errors == 0)) {
     const Case whole{
         .name = "run",
         .verdict = run.verdict == Verdict::kViolation ||

@@ -12,6 +12,7 @@
 #include "guard/report/safe_text.h"
 #include "guard/report/terminal.h"
 #include "guard/report/text_findings.h"
+#include "guard/report/text_suppressions.h"
 #include "guard/report/totals.h"
 
 namespace attnguard {
@@ -24,7 +25,10 @@ std::string heading(const RunResult& run, const Painter& paint) {
     return paint(Ink::kDim, pad_right(name, 9)) + value + "\n";
   };
   return line("engine", paint(Ink::kBold, terminal_text(run.engine))) +
-         line("policy", terminal_text(run.policy)) +
+         line("policy", terminal_text(run.policy) +
+                            (run.policy_found
+                                 ? "  (found; --policy built-in turns it off)"
+                                 : "")) +
          line("seed", std::to_string(run.seed)) +
          line("threads", std::to_string(run.threads)) + "\n";
 }
@@ -34,10 +38,15 @@ std::string check_table(const RunResult& run, const Painter& paint) {
   std::vector<std::string> ids;
   std::map<std::string, std::array<std::int64_t, kNumVerdicts>> counts;
   std::array<std::int64_t, kNumVerdicts> sums{};
+  std::map<std::string, std::int64_t> suppressed;
   for (const ProblemResult& problem : run.problems) {
     for (const CheckResult& check : problem.checks) {
       if (std::ranges::find(ids, check.check) == ids.end())
         ids.push_back(check.check);
+      if (check.suppressed()) {
+        ++suppressed[check.check];
+        continue;
+      }
       const auto v = static_cast<std::size_t>(check.verdict);
       ++counts[check.check][v];
       ++sums[v];
@@ -56,6 +65,15 @@ std::string check_table(const RunResult& run, const Painter& paint) {
       const std::int64_t count = counts[id][v];
       column.cells.push_back({count == 0 ? "-" : std::to_string(count),
                               count == 0 ? Ink::kDim : verdict_ink(verdict)});
+    }
+    columns.push_back(std::move(column));
+  }
+  if (!suppressed.empty()) {
+    Column column{.title = "suppressed", .cells = {}};
+    for (const std::string& id : ids) {
+      const std::int64_t count = suppressed[id];
+      column.cells.push_back({count == 0 ? "-" : std::to_string(count),
+                              count == 0 ? Ink::kDim : Ink::kPlain});
     }
     columns.push_back(std::move(column));
   }
@@ -219,6 +237,9 @@ std::string problem_counts(const Totals& totals) {
     if (count == 0) continue;
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, word.word);
   }
+  if (totals.suppressed > 0)
+    out += (out.empty() ? "" : ", ") +
+           counted(totals.suppressed, "suppressed finding");
   return counted(totals.num_problems, "problem") +
          (out.empty() ? "" : ": " + out);
 }
@@ -249,7 +270,7 @@ std::string run_text(const RunResult& run, const Painter& paint) {
   if (!run.note.empty()) out += terminal_text(run.note) + "\n\n";
   return out + check_table(run, paint) + problem_list(run, paint) +
          unsupported_list(run, paint) + draw_findings(run, paint) +
-         smallest_case(run, paint);
+         draw_suppressed(run, paint) + smallest_case(run, paint);
 }
 
 std::string render(std::span<const RunResult> results,
@@ -263,6 +284,7 @@ std::string render(std::span<const RunResult> results,
     out += paint(Ink::kDim, terminal_text(options.command_line)) + "\n";
   out += "\n";
   for (const RunResult& run : results) out += run_text(run, paint);
+  out += draw_unused_suppressions(results, paint);
   if (results.size() > 1)
     for (const RunResult& run : results)
       out += summary(run.engine, run.verdict, totals_of({&run, 1}), paint);

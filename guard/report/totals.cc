@@ -22,8 +22,7 @@ Totals totals_of(std::span<const RunResult> results) {
       totals.engine_calls += problem.engine_calls;
       totals.engine_seconds += problem.engine_seconds;
       totals.guard_seconds += problem.guard_seconds;
-      for (const CheckResult& check : problem.checks)
-        {
+      for (const CheckResult& check : problem.checks) {
         totals.suppressed += check.num_suppressed;
         (check.warning_only ? totals.warnings : totals.violations) +=
             check.num_findings - check.num_suppressed;
