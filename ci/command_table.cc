@@ -13,6 +13,7 @@ extern const CommandInfo kPolicyLintCommand;   // policy lint
 extern const CommandInfo kPolicyPrintCommand;  // policy print
 extern const CommandInfo kPolicyDiffCommand;   // policy diff
 extern const CommandInfo kPolicySchemaCommand; // policy schema
+extern const CommandInfo kTuneCommand;         // tune
 extern const CommandInfo kSelftestCommand;     // selftest
 extern const CommandInfo kLintCommand;         // lint
 
@@ -26,6 +27,7 @@ constexpr std::array kCommands = {
     &kPolicyPrintCommand,
     &kPolicyDiffCommand,
     &kPolicySchemaCommand,
+    &kTuneCommand,
     &kSelftestCommand,
     &kLintCommand,
 };

@@ -116,6 +116,8 @@ Status run_checks(Executor& executor, const Problem& problem,
     check.check->finish(check.sink, *check.result);
     check.result->num_findings = check.sink.count();
     check.result->num_by_kind = check.sink.by_kind();
+    check.result->largest_difference = check.sink.largest_difference();
+    check.result->largest_probe = check.sink.largest_probe();
     check.result->findings = check.sink.take();
   }
   return status;

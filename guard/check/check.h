@@ -55,6 +55,11 @@ class FindingSink {
   }
   std::vector<Finding> take();
 
+  // The largest |observed - expected| of all that was added, and the probe
+  // that saw it; infinite where one of them is not finite.
+  double largest_difference() const { return largest_difference_; }
+  const std::string& largest_probe() const { return largest_probe_; }
+
  private:
   using Place =
       std::tuple<FindingKind, std::int64_t, std::int64_t, std::int64_t,
@@ -64,6 +69,8 @@ class FindingSink {
   std::set<Place> seen_;
   std::int64_t count_ = 0;
   std::map<FindingKind, std::int64_t> by_kind_;
+  double largest_difference_ = 0;
+  std::string largest_probe_;
 };
 
 class Check {

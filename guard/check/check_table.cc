@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <tuple>
 
 namespace attnguard {
@@ -56,6 +58,13 @@ std::vector<std::string> own_output_checks() {
 }
 
 void FindingSink::add(Finding finding) {
+  double difference = std::abs(finding.observed - finding.expected);
+  if (std::isnan(difference))
+    difference = std::numeric_limits<double>::infinity();
+  if (difference > largest_difference_) {
+    largest_difference_ = difference;
+    largest_probe_ = finding.probe;
+  }
   if (!seen_
            .emplace(finding.kind, finding.batch, finding.head, finding.query,
                     finding.key, finding.tensor, finding.element)

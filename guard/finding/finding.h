@@ -78,6 +78,8 @@ struct CheckResult {
   std::vector<Finding> findings;  // The first found, by place.
   std::int64_t num_findings = 0;  // All of them.
   std::map<FindingKind, std::int64_t> num_by_kind = {};  // All, by kind.
+  double largest_difference = 0;    // |observed - expected| of all findings.
+  std::string largest_probe = {};   // The probe that saw it.
   std::int64_t num_suppressed = 0;  // Of num_findings: those accepted.
   std::vector<AcceptedFindings> accepted = {};  // By what.
 
