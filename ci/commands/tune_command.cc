@@ -158,8 +158,11 @@ void print_table(const Measured& measured, std::ostream& out) {
 void print_defective(const Measured& measured, std::ostream& out) {
   for (const Defective& one : measured.defective)
     out << terminal_text(one.check)
-        << " is violated by more than rounding explains; it gets no "
-           "tolerance\n  "
+        << (one.beyond_rounding
+                ? " is violated by more than rounding explains; it gets no "
+                  "tolerance\n  "
+                : " is violated by rounding that the engine does not declare; "
+                  "say how it rounds (Capabilities::numerics)\n  ")
         << terminal_text(one.problem) << "\n  " << terminal_text(one.message)
         << "\n";
   if (!measured.defective.empty()) out << '\n';

@@ -36,11 +36,15 @@ struct Measurement {
   std::optional<double> leak, dropped, mass;
 };
 
-// A check that is violated by more than rounding could explain.
+// A check that is violated and gets no tolerance.
 struct Defective {
   std::string check;
   std::string problem;
   std::string message;
+
+  // No rounding explains it. Otherwise it is rounding that the engine does not
+  // declare, in a check that has no tolerance to tune.
+  bool beyond_rounding = true;
 };
 
 struct Measured {
