@@ -9,6 +9,7 @@
 #include "ci/isolate/isolated_engine.h"
 #include "ci/usage.h"
 #include "guard/base/text.h"
+#include "guard/finding/result.h"
 #include "guard/report/safe_text.h"
 #include "guard/report/terminal.h"
 #include "guard/runtime/dump_file.h"
