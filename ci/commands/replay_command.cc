@@ -20,7 +20,7 @@ namespace attnguard {
 namespace {
 
 constexpr std::uint64_t kMostSeconds = 1000000;
-constexpr std::size_t kMostShown = 5;  // findings of a check
+constexpr std::size_t kMostShown = 3;  // findings of a check
 
 struct Request {
   std::string file;
