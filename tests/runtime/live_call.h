@@ -97,9 +97,8 @@ class LiveCallData {
     const TensorView to = view(role);
     std::vector<double> row(static_cast<std::size_t>(to.shape[3]));
     for (std::int64_t b = 0; b < problem.batch; ++b) {
-      const std::int64_t tokens = role == TensorRole::kQuery
-                                      ? problem.len_q(b)
-                                      : problem.len_kv(b);
+      const std::int64_t tokens =
+          role == TensorRole::kQuery ? problem.len_q(b) : problem.len_kv(b);
       for (std::int64_t h = 0; h < to.shape[1]; ++h)
         for (std::int64_t i = 0; i < tokens; ++i) {
           const std::int64_t owner =
