@@ -32,8 +32,10 @@ int run_command(int argc, const char* const* argv, std::ostream& out,
       return usage_error(err, arguments.status().message(),
                          "'attnguard --help' and 'attnguard COMMAND --help' "
                          "show what there is");
+    Surroundings with_words = surroundings;
+    if (argc > 2) with_words.words.assign(argv + 2, argv + argc);
     const int code = dispatch(arguments.value(), shell_line(argc, argv), out,
-                              err, surroundings);
+                              err, with_words);
     out.flush();
     if (out.good()) return code;
     return usage_error(err, "cannot write to standard output");

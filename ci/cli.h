@@ -3,7 +3,11 @@
 #define ATTNGUARD_CI_CLI_H_
 
 #include <iosfwd>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "guard/base/date.h"
 
 namespace attnguard {
 
@@ -16,6 +20,22 @@ struct Surroundings {
   // The program that runs engines for `check`, see ci/isolate; empty: engines
   // run in this process.
   std::string worker;
+
+  bool catch_signals = false;  // SIGINT and SIGTERM end a run with a report.
+
+  // This process checks what it is told there, see ci/run; -1: no.
+  int job_socket = -1;
+  // The words of the command line, for processes that read it too.
+  std::vector<std::string> words;
+
+  // Where a search for attnguard.yaml begins; empty: there is none.
+  std::string folder;
+
+  // The day on which suppressions are judged; left out: today.
+  std::optional<Date> today;
+
+  // GitHub's job summary, where --format github writes one; empty: nowhere.
+  std::string job_summary;
 };
 
 // Exit codes. Of several engines the worst counts, in the order of this list.

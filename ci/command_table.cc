@@ -7,29 +7,45 @@ namespace attnguard {
 
 // clang-format off
 extern const CommandInfo kCheckCommand;        // check
+extern const CommandInfo kMergeCommand;        // merge
 extern const CommandInfo kListCommand;         // list
 extern const CommandInfo kExplainCommand;      // explain
 extern const CommandInfo kPolicyLintCommand;   // policy lint
 extern const CommandInfo kPolicyPrintCommand;  // policy print
+extern const CommandInfo kPolicyDiffCommand;   // policy diff
+extern const CommandInfo kPolicySchemaCommand; // policy schema
+extern const CommandInfo kTuneCommand;         // tune
 extern const CommandInfo kSelftestCommand;     // selftest
 extern const CommandInfo kLintCommand;         // lint
+extern const CommandInfo kModelCommand;        // model
+extern const CommandInfo kManCommand;          // man
+extern const CommandInfo kCompletionsCommand;  // completions
 extern const CommandInfo kReplayCommand;       // replay
 extern const CommandInfo kRuntimeOddsCommand;     // runtime odds
 extern const CommandInfo kRuntimeOptionsCommand;  // runtime options
+extern const CommandInfo kMapCommand;          // map
 
 namespace {
 
 constexpr std::array kCommands = {
     &kCheckCommand,
+    &kMergeCommand,
     &kListCommand,
     &kExplainCommand,
     &kPolicyLintCommand,
     &kPolicyPrintCommand,
+    &kPolicyDiffCommand,
+    &kPolicySchemaCommand,
+    &kTuneCommand,
     &kSelftestCommand,
     &kLintCommand,
+    &kModelCommand,
+    &kManCommand,
+    &kCompletionsCommand,
     &kReplayCommand,
     &kRuntimeOddsCommand,
     &kRuntimeOptionsCommand,
+    &kMapCommand,
 };
 
 constexpr std::array kGroups = {

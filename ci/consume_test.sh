@@ -74,9 +74,34 @@ quietly "$compiler" -std=c++20 "$consumer/main.cc" "${cflags[@]}" "${libs[@]}" \
   -o "$work/by_pkg_config"
 LD_LIBRARY_PATH=$(dirname "$pc") "$work/by_pkg_config"
 
+# outcome NAME WORDS: what CTest said of one test.
+outcome() {
+  if ! grep -qE "Test +#[0-9]+: $1 .*$2" "$work/ctest.log"; then
+    cat "$work/ctest.log"
+    echo "consume: the test '$1' should be '$2'"
+    exit 1
+  fi
+}
+
 if [[ -x $prefix/bin/attnguard ]]; then
   echo "consume: the installed command"
   quietly "$prefix/bin/attnguard" --version
+
+  echo "consume: attnguard_add_check and the GoogleTest suite, in CTest"
+  quietly cmake -S "$consumer/check" -B "$work/check" "${settings[@]}" \
+    -DCMAKE_PREFIX_PATH="$prefix" -DEXAMPLE="$root/tests/adapters/gtest"
+  quietly cmake --build "$work/check" -j2
+  ctest --test-dir "$work/check" --output-on-failure >"$work/ctest.log" 2>&1 &&
+    { echo "consume: tests of a wrong kernel passed"; exit 1; }
+  outcome right Passed
+  outcome one_check Passed
+  outcome wrong Failed
+  outcome nothing_checked Skipped
+  outcome nothing_checked_fails Failed
+  outcome 'MyAttentionIn/b1_h4x2_q5_kv5_d16_fp32_causal_bottom_right.row_sum' \
+    Passed
+  outcome 'MyAttentionIn/b1_h1_q9_kv9_d16_fp16_causal_bottom_right.supported' \
+    Skipped
 fi
 
 echo "consume: by FetchContent, from the sources"

@@ -8,6 +8,7 @@
 # ${XDG_CACHE_HOME:-$HOME/.cache}/attnguard/engines. Afterwards it holds
 #   llama_cpp/lib       libggml*.so and libllama*.so (prebuilt, CPU)
 #   llama_cpp/include   the C headers of the same release
+#   schemas             JSON schemas that reports are validated against
 #   onnxruntime-VERSION/lib   libonnxruntime.so.1 of two releases: 1.26.0 has
 #                       defects in its Attention operator that 1.30.0 has not
 # The adapters look in the last two places by themselves; for another
@@ -103,6 +104,26 @@ fetch_onnxruntime() {
   echo "onnxruntime $version: library in $target/lib"
 }
 
+# SARIF's schema, as a package of Microsoft's validators carries it.
+fetch_schemas() {
+  local target=$cache/schemas version=1.0.0-beta.0
+  local stamp="@microsoft/sarif-matcher-utils $version"
+  if [ "$(cat "$target/stamp" 2>/dev/null)" != "$stamp" ]; then
+    need npm npm
+    need tar tar
+    npm_pack "@microsoft/sarif-matcher-utils@$version" "$work/schemas.npm"
+    local staged=$work/schemas
+    mkdir -p "$staged"
+    cp "$work/schemas.npm/lib/schemas/sarif-2.1.0-rtm.5.json" \
+      "$staged/sarif-2.1.0.json"
+    rm -rf "$work/schemas.npm"
+    echo "$stamp" >"$staged/stamp"
+    rm -rf "$target"
+    mv "$staged" "$target"
+  fi
+  echo "schemas: $target"
+}
+
 mkdir -p "$cache" || fail "cannot create $cache"
 cache=$(cd "$cache" && pwd)
 # Staged beside the target, so that moving it there is one rename.
@@ -111,3 +132,4 @@ trap 'rm -rf "$work"' EXIT
 
 fetch_llama_cpp
 for version in $ONNXRUNTIME_VERSIONS; do fetch_onnxruntime "$version"; done
+fetch_schemas

@@ -7,6 +7,8 @@
 #include "ci/adapter_table.h"
 #include "ci/cli.h"
 #include "ci/isolate/worker.h"
+#include "ci/run/job_process.h"
+#include "ci/run/job_worker.h"
 
 namespace {
 
@@ -18,15 +20,34 @@ bool color_is_unwanted() {
          (terminal != nullptr && std::string_view(terminal) == "dumb");
 }
 
+// The other process of `check --jobs`.
+int run_job_worker(int argc, char** argv,
+                   attnguard::Surroundings surroundings) {
+  const std::vector<const char*> words = attnguard::job_words(argc, argv);
+  surroundings.job_socket = attnguard::own_job_socket();
+  if (words.empty() || surroundings.job_socket < 0) {
+    std::cerr << "attnguard: error: 'attnguard check' starts this command\n";
+    return attnguard::kExitUsage;
+  }
+  return attnguard::run_command(static_cast<int>(words.size()), words.data(),
+                                std::cout, std::cerr, surroundings);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (attnguard::is_worker(argc, argv))
     return attnguard::run_worker(argc, argv, attnguard::open_engine);
   attnguard::Surroundings surroundings;
+  surroundings.worker = "/proc/self/exe";  // this file, even if it is replaced
+  surroundings.folder = ".";
+  if (attnguard::is_job_worker(argc, argv))
+    return run_job_worker(argc, argv, surroundings);
+  surroundings.catch_signals = true;
   surroundings.out_is_terminal = isatty(STDOUT_FILENO) == 1;
   surroundings.err_is_terminal = isatty(STDERR_FILENO) == 1;
   surroundings.no_color = color_is_unwanted();
-  surroundings.worker = "/proc/self/exe";  // this file, even if it is replaced
+  if (const char* summary = std::getenv("GITHUB_STEP_SUMMARY"))
+    surroundings.job_summary = summary;
   return attnguard::run_command(argc, argv, std::cout, std::cerr, surroundings);
 }

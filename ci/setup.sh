@@ -3,7 +3,8 @@
 #
 #   ci/setup.sh              everything to build, test and bench
 #   ci/setup.sh --minimal    only what the library and the command need
-#   ci/setup.sh --engines    everything, LibTorch, and npm to fetch real engines
+#   ci/setup.sh --engines    everything, LibTorch, npm to fetch real engines, and
+#                            what reports are tested with: Chromium, jsonschema
 #
 # Looks before it installs: when nothing is missing, nothing is run, and no
 # network or root is needed. Exits 1 with the list when something is missing
@@ -12,6 +13,7 @@ set -euo pipefail
 
 want_tests=1
 want_engines=0
+modules=""
 for argument in "$@"; do
   case $argument in
     --minimal) want_tests=0 ;;
@@ -36,6 +38,7 @@ libcli11-dev          CLI/CLI.hpp
 nlohmann-json3-dev    nlohmann/json.hpp
 libfmt-dev            fmt/core.h
 libpugixml-dev        pugixml.hpp
+libpng-dev            png.h
 libonnx-dev           onnx/onnx_pb.h
 libprotobuf-dev       google/protobuf/message.h
 '
@@ -57,9 +60,15 @@ if ((want_engines)); then
   commands+='
 npm            npm
 nodejs         node
+python3        python3
+chromium       chromium
 '
   headers+='
 libtorch-dev          torch/csrc/Export.h
+'
+  # Debian package, and a module of Debian's Python that shows it is there.
+  modules='
+python3-jsonschema    jsonschema
 '
 fi
 # Good to have: a failure to install these is no failure.
@@ -94,7 +103,16 @@ missing_headers() {
   fi
 }
 
-missing=$(missing_commands "$commands"; missing_headers)
+missing_modules() {
+  local package module
+  while read -r package module; do
+    if [[ -n $package ]] && ! /usr/bin/python3 -c "import $module" 2>/dev/null; then
+      echo "$package"
+    fi
+  done <<<"$modules"
+}
+
+missing=$(missing_commands "$commands"; missing_headers; missing_modules)
 optional=$(missing_commands "$optional_commands")
 missing=${missing//$'\n'/ }
 
@@ -157,7 +175,7 @@ if [[ -n $optional ]]; then
     echo "could not install $optional; going on without"
 fi
 
-missing=$(missing_commands "$commands"; missing_headers)
+missing=$(missing_commands "$commands"; missing_headers; missing_modules)
 missing=${missing//$'\n'/ }
 if [[ -n $missing ]]; then
   give_up "apt-get succeeded, but these are still not found"

@@ -64,7 +64,7 @@ step "format" ci/format.sh
 export ATTNGUARD_REQUIRE_ENGINES=promtool
 if ((engines)); then
   step "fetch engines" ci/fetch_engines.sh
-  ATTNGUARD_REQUIRE_ENGINES+=,ggml,onnxruntime,libtorch
+  ATTNGUARD_REQUIRE_ENGINES+=,ggml,onnxruntime,libtorch,schemas,chromium
 fi
 
 step "build, warnings are errors" build ci-release

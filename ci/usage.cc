@@ -1,7 +1,9 @@
 #include "ci/usage.h"
 
 #include <charconv>
+#include <filesystem>
 #include <ostream>
+#include <system_error>
 
 #include "ci/cli.h"
 #include "guard/check/check.h"
@@ -10,6 +12,13 @@
 #include "guard/report/safe_text.h"
 
 namespace attnguard {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPolicyFile = "attnguard.yaml";
+
+}  // namespace
 
 int usage_error(std::ostream& err, std::string_view message,
                 std::string_view hint) {
@@ -32,12 +41,36 @@ Result<std::uint64_t> whole_number(std::string_view option,
                           std::to_string(highest));
 }
 
+std::string find_policy_file(const std::string& folder) {
+  if (folder.empty()) return {};
+  std::error_code ignored;
+  const fs::path start = fs::absolute(folder, ignored).lexically_normal();
+  std::string found;
+  fs::path above = start;
+  for (std::string prefix;; prefix += "../", above = above.parent_path()) {
+    // A directory of that name is found, and refused with its name.
+    if (found.empty() && fs::exists(above / kPolicyFile, ignored))
+      found = prefix + kPolicyFile;
+    if (fs::exists(above / ".git", ignored)) return found;
+    if (above == above.parent_path()) break;
+  }
+  return found == kPolicyFile ? found : "";
+}
+
 std::optional<Policy> read_policy(const std::optional<std::string>& path,
-                                  std::ostream& err) {
-  if (!path) return default_policy();
-  PolicyParse parse = load_policy(*path, check_ids());
+                                  std::ostream& err,
+                                  const std::string& folder) {
+  const std::string found = path ? "" : find_policy_file(folder);
+  const std::string& file = path ? *path : found;
+  if (file.empty() || file == default_policy().name) return default_policy();
+  const std::string name =
+      found.empty() ? file
+                    : (fs::path(folder) / found).lexically_normal().string();
+  PolicyParse parse = load_policy(name, check_ids());
   if (!parse.policy)
     err << terminal_text(format_diagnostics(parse.diagnostics));
+  else
+    parse.policy->found = !found.empty();
   return std::move(parse.policy);
 }
 

@@ -23,10 +23,17 @@ Result<std::uint64_t> whole_number(std::string_view option,
                                    std::string_view text, std::uint64_t lowest,
                                    std::uint64_t highest);
 
-// The policy of the file, or the built-in one when there is none. nullopt:
-// its diagnostics were printed to `err`.
+// The policy of the file; "built-in" is no file. Without a path the file is
+// searched for from `folder` upwards, see find_policy_file, and there may be
+// none. nullopt: the diagnostics were printed to `err`.
 std::optional<Policy> read_policy(const std::optional<std::string>& path,
-                                  std::ostream& err);
+                                  std::ostream& err,
+                                  const std::string& folder = "");
+
+// attnguard.yaml in the folder or above it, no further than the root of the
+// repository (the folder with .git); outside of a repository only in the
+// folder itself. Empty when there is none, or no folder.
+std::string find_policy_file(const std::string& folder);
 
 }  // namespace attnguard
 

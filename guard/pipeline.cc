@@ -6,25 +6,20 @@
 #include <chrono>
 #include <exception>
 #include <memory>
-#include <set>
 
 #include "guard/base/text.h"
 #include "guard/check/check.h"
 #include "guard/diagnosis/influence_map.h"
 #include "guard/diagnosis/match.h"
+#include "guard/diagnosis/quota.h"
 #include "guard/diagnosis/shrink.h"
 #include "guard/policy/policy_yaml.h"
+#include "guard/policy/suppress.h"
 #include "guard/probe/execute.h"
 #include "guard/probe/plan.h"
 
 namespace attnguard {
 namespace {
-
-constexpr double kShrinkSeconds = 5;
-
-// Hundreds of problems may fail for one cause. Diagnosed are the first
-// violations of a run, and later ones in which another set of checks fails.
-constexpr int kMostDiagnoses = 8;
 
 using Clock = std::chrono::steady_clock;
 
@@ -114,6 +109,9 @@ Status run_checks(Executor& executor, const Problem& problem,
   for (ActiveCheck& check : active) {
     check.check->finish(check.sink, *check.result);
     check.result->num_findings = check.sink.count();
+    check.result->num_by_kind = check.sink.by_kind();
+    check.result->largest_difference = check.sink.largest_difference();
+    check.result->largest_probe = check.sink.largest_probe();
     check.result->findings = check.sink.take();
   }
   return status;
@@ -122,7 +120,7 @@ Status run_checks(Executor& executor, const Problem& problem,
 // Everything but the smallest case: what shrinking calls again and again.
 void judge_problem(const Engine& engine, const Problem& problem,
                    const Settings& settings,
-                   const std::vector<std::string>& only,
+                   const std::vector<std::string>& only, const Date& today,
                    ProblemResult& result) {
   const auto start = Clock::now();
   result.problem = problem;
@@ -148,6 +146,7 @@ void judge_problem(const Engine& engine, const Problem& problem,
   result.engine_calls = executor.engine_calls();
   result.engine_seconds = executor.engine_seconds();
   result.guard_seconds = seconds_since(start) - result.engine_seconds;
+  suppress_findings(settings.suppressions, today, result);
   if (!status.ok()) {
     result.verdict = status.code() == StatusCode::kEngineFailure
                          ? Verdict::kEngineError
@@ -171,19 +170,16 @@ void judge_problem(const Engine& engine, const Problem& problem,
       none_applies ? Verdict::kNotApplicable : combine_checks(result.checks);
 }
 
-std::vector<std::string> failing_checks(const ProblemResult& result) {
-  std::vector<std::string> ids;
-  for (const CheckResult& check : result.checks)
-    if (check.verdict == Verdict::kViolation) ids.push_back(check.check);
-  return ids;
+// Not those whose findings are all accepted.
+bool fails(const CheckResult& check) {
+  return check.verdict == Verdict::kViolation && !check.suppressed();
 }
 
 // The check whose finding says most, by itself: shrinking tries many problems.
 std::vector<std::string> telling_check(const ProblemResult& result) {
   for (const CheckResult& check : result.checks)
     for (const Finding& finding : check.findings)
-      if (check.verdict == Verdict::kViolation && finding.batch >= 0)
-        return {check.check};
+      if (fails(check) && finding.batch >= 0) return {check.check};
   return {failing_checks(result).front()};
 }
 
@@ -192,7 +188,7 @@ const Finding* telling_finding(const ProblemResult& result) {
   const Finding* best = nullptr;
   for (const CheckResult& check : result.checks)
     for (const Finding& finding : check.findings) {
-      if (finding.batch < 0) continue;
+      if (finding.batch < 0 || !finding.suppressed.empty()) continue;
       if (best == nullptr || (best->key < 0 && finding.key >= 0))
         best = &finding;
     }
@@ -208,34 +204,37 @@ bool shows_something_wrong(const InfluenceMap& map) {
                      });
 }
 
-// Which violations of a run are diagnosed.
-class DiagnosisQuota {
- public:
-  bool wants(const ProblemResult& result) {
-    const bool is_new = seen_.insert(failing_checks(result)).second;
-    return is_new || ++repeated_ <= kMostDiagnoses;
-  }
-
- private:
-  std::set<std::vector<std::string>> seen_;  // Sets of failing checks.
-  int repeated_ = 0;
-};
-
-// Looks for the smallest problem on which the same check fails, and draws its
-// influence map. Returns that problem.
-Problem shrink_failure(const Engine& engine, const Settings& settings,
-                       ProblemResult& result) {
+// Looks for the smallest problem on which the same check fails: first among
+// the usual small ones, then step by step from what was found.
+ProblemResult smallest_failure(const Engine& engine, const Settings& settings,
+                               const RunOptions& options,
+                               const ProblemResult& result) {
   const auto start = Clock::now();
   const std::vector<std::string> failing = telling_check(result);
   ProblemResult smallest = result;
-  for (const Problem& candidate : shrink_candidates(result.problem)) {
-    if (seconds_since(start) > kShrinkSeconds) break;
-    ProblemResult tried;
-    judge_problem(engine, candidate, settings, failing, tried);
-    if (tried.verdict != Verdict::kViolation) continue;
-    smallest = std::move(tried);
-    break;
+  const auto fails_on = [&](const std::vector<Problem>& candidates) {
+    for (const Problem& candidate : candidates) {
+      if (seconds_since(start) > options.shrink_seconds) break;
+      ProblemResult tried;
+      judge_problem(engine, candidate, settings, failing, today_of(options),
+                    tried);
+      if (tried.verdict != Verdict::kViolation) continue;
+      smallest = std::move(tried);
+      return true;
+    }
+    return false;
+  };
+  fails_on(shrink_candidates(result.problem));
+  while (fails_on(shrink_steps(smallest.problem))) {
   }
+  return smallest;
+}
+
+// Shrinks the failure and draws its influence map. Returns the problem.
+Problem shrink_failure(const Engine& engine, const Settings& settings,
+                       const RunOptions& options, ProblemResult& result) {
+  const ProblemResult smallest =
+      smallest_failure(engine, settings, options, result);
   result.smallest_failing = smallest.problem_line;
   const Finding* finding = telling_finding(smallest);
   if (finding == nullptr) return smallest.problem;
@@ -266,7 +265,7 @@ std::string replay_command(const Engine& engine, const Settings& settings,
 void explain_failure(const Engine& engine, const Settings& settings,
                      const RunOptions& options, DiagnosisQuota& quota,
                      ProblemResult& result) {
-  const Problem smallest = shrink_failure(engine, settings, result);
+  const Problem smallest = shrink_failure(engine, settings, options, result);
   if (!options.diagnose || !quota.wants(result)) return;
   try {
     result.diagnosis =
@@ -281,7 +280,8 @@ ProblemResult verify_one(const Engine& engine, const Problem& problem,
                          DiagnosisQuota& quota) {
   ProblemResult result;
   try {
-    judge_problem(engine, problem, settings, options.checks, result);
+    judge_problem(engine, problem, settings, options.checks, today_of(options),
+                  result);
     if (result.verdict == Verdict::kViolation && options.draw_maps)
       explain_failure(engine, settings, options, quota, result);
     if (result.verdict != Verdict::kPass &&
@@ -299,6 +299,20 @@ ProblemResult verify_one(const Engine& engine, const Problem& problem,
   return result;
 }
 
+// Why the run is to stop; empty: it goes on.
+std::string stop_reason(const RunOptions& options) {
+  return options.stop ? options.stop() : std::string();
+}
+
+ProblemResult left_unchecked(const Problem& problem, const std::string& why) {
+  ProblemResult result;
+  result.problem = problem;
+  result.problem_line = problem.text();
+  result.unchecked = true;
+  result.note = "not checked: " + why;
+  return result;
+}
+
 }  // namespace
 
 ProblemResult verify_problem(const Engine& engine, const Problem& problem,
@@ -308,11 +322,16 @@ ProblemResult verify_problem(const Engine& engine, const Problem& problem,
   return verify_one(engine, problem, settings, options, quota);
 }
 
+Date today_of(const RunOptions& options) {
+  return options.today.value_or(today_utc());
+}
+
 RunResult verify(const Engine& engine, const Policy& policy,
                  const RunOptions& options) {
   RunResult run;
   run.engine = engine.name;
   run.policy = policy.name;
+  run.policy_found = policy.found;
   run.seed = policy.seed;
   for (const std::string& id : options.checks) {
     if (find_check(id) != nullptr) continue;
@@ -324,13 +343,22 @@ RunResult verify(const Engine& engine, const Policy& policy,
   const Settings settings = policy.resolve(engine.name);
   DiagnosisQuota quota;
   for (std::size_t i = 0; i < policy.problems.size(); ++i) {
-    if (options.progress) options.progress(i, policy.problems.size());
-    ProblemResult result = verify_one(engine, policy.problems[i].problem,
-                                      settings, options, quota);
+    const Problem& problem = policy.problems[i].problem;
+    std::string stopped = stop_reason(options);
+    ProblemResult result;
+    if (stopped.empty()) {
+      if (options.progress) options.progress(i, policy.problems.size());
+      result = verify_one(engine, problem, settings, options, quota);
+      if (result.verdict == Verdict::kEngineError)
+        stopped = stop_reason(options);
+    }
+    if (!stopped.empty()) result = left_unchecked(problem, stopped);
     result.location = policy.problems[i].location;
+    result.number = static_cast<std::int64_t>(i) + 1;
     run.problems.push_back(std::move(result));
   }
   run.verdict = combine_problems(run.problems);
+  settle_suppressions(settings.suppressions, today_of(options), run);
   return run;
 }
 

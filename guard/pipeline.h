@@ -16,9 +16,11 @@
 #define ATTNGUARD_GUARD_PIPELINE_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "guard/base/date.h"
 #include "guard/engine/engine.h"
 #include "guard/finding/result.h"
 #include "guard/policy/policy.h"
@@ -35,9 +37,24 @@ struct RunOptions {
   // further problems that it says it supports, not on the policy's alone.
   bool diagnose = true;
 
+  // The longest time to look for a smaller problem on which a failure shows.
+  double shrink_seconds = 5;
+
+  // Asked before each problem: why it and all later ones are left unchecked,
+  // e.g. "the time limit is over"; empty: go on. They are in the result, as
+  // inconclusive. So is a problem in which the engine failed meanwhile: it may
+  // refuse calls to end the run at once. Empty: none.
+  std::function<std::string()> stop;
+
+  // The day on which suppressions are judged; left out: today, in UTC.
+  std::optional<Date> today = std::nullopt;
+
   // Called before each problem, for progress: index from 0, and the total.
   std::function<void(std::size_t index, std::size_t total)> progress;
 };
+
+// The day on which suppressions are judged.
+Date today_of(const RunOptions& options);
 
 // Runs every problem of the policy. Never throws; whatever goes wrong is in
 // the result. An unknown check id makes the result inconclusive and says so.

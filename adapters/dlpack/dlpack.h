@@ -121,6 +121,13 @@ Result<TensorView> mutable_view(const Tensor& tensor, Layout layout);
 // (e4m3fn and e5m2) and bool (0 and 1).
 Result<std::vector<double>> read(const Tensor& tensor, Layout layout);
 
+// A mask for AttentionCall::mask, nothing copied: [batch, 1, seq_len_q,
+// seq_len_kv], the same without the second axis, or for one entry the last two
+// alone; compact. Bool is kBoolean, true where a query may attend, unless the
+// problem's mask_form is inverted; elements of the problem's dtype are
+// kAdditive. What does not fit the problem is refused with the reason.
+Result<MaskTensor> mask(const Tensor& tensor, const Problem& problem);
+
 // A tensor for others: its deleter releases `owner`, and the caller must see
 // to it that it is called. `layout` says the order of the axes. nullptr
 // for tensors that one set of strides cannot describe (packed and paged ones).

@@ -43,6 +43,11 @@ std::string type_name(const DataType& type) {
          (type.lanes == 1 ? " lane" : " lanes");
 }
 
+bool on_host(const Device& device) {
+  return device.device_type == 1 || device.device_type == 3 ||
+         device.device_type == 11;
+}
+
 std::array<std::size_t, 4> view_axes(Layout layout) {
   switch (layout) {
     case Layout::kBhsd:

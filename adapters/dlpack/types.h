@@ -20,6 +20,9 @@ std::optional<Dtype> dtype_of(const DataType& type);
 // "type code 1 of 8 bits and 1 lane", for messages.
 std::string type_name(const DataType& type);
 
+// Devices whose memory the host reads: CPU, CUDA's pinned memory, ROCm's.
+bool on_host(const Device& device);
+
 // For each axis of a tensor with this order of axes: which axis of a view it
 // is.
 std::array<std::size_t, 4> view_axes(Layout layout);

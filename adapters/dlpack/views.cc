@@ -20,12 +20,6 @@ static_assert(sizeof(ManagedTensorVersioned) == 80 &&
 
 namespace {
 
-// Devices whose memory the host reads: CPU, CUDA's pinned memory, ROCm's.
-bool on_host(const Device& device) {
-  return device.device_type == 1 || device.device_type == 3 ||
-         device.device_type == 11;
-}
-
 Status wrong(const std::string& what) {
   return invalid_argument("DLPack tensor: " + what);
 }

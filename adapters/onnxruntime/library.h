@@ -23,12 +23,17 @@ struct OrtSessionOptions;
 struct OrtRunOptions;
 struct OrtMemoryInfo;
 struct OrtValue;
+struct OrtTypeInfo;
+struct OrtTensorTypeAndShapeInfo;
+struct OrtAllocator;
 
 // Each member is the function of the same name behind OrtApi. Those that
 // return an OrtStatus return nullptr for success.
 struct Functions {
   const char* (*GetErrorMessage)(const OrtStatus*);
   OrtStatus* (*CreateEnv)(int log_level, const char* log_id, OrtEnv** env);
+  OrtStatus* (*CreateSession)(const OrtEnv*, const char* path,
+                              const OrtSessionOptions*, OrtSession** session);
   OrtStatus* (*CreateSessionFromArray)(const OrtEnv*, const void* model,
                                        std::size_t size,
                                        const OrtSessionOptions*,
@@ -41,18 +46,47 @@ struct Functions {
   OrtStatus* (*CreateSessionOptions)(OrtSessionOptions** options);
   OrtStatus* (*SetSessionGraphOptimizationLevel)(OrtSessionOptions*, int level);
   OrtStatus* (*SetIntraOpNumThreads)(OrtSessionOptions*, int threads);
+  OrtStatus* (*SessionGetInputCount)(const OrtSession*, std::size_t* count);
+  OrtStatus* (*SessionGetOutputCount)(const OrtSession*, std::size_t* count);
+  OrtStatus* (*SessionGetInputTypeInfo)(const OrtSession*, std::size_t index,
+                                        OrtTypeInfo** info);
+  OrtStatus* (*SessionGetOutputTypeInfo)(const OrtSession*, std::size_t index,
+                                         OrtTypeInfo** info);
+  OrtStatus* (*SessionGetInputName)(const OrtSession*, std::size_t index,
+                                    OrtAllocator*, char** name);
+  OrtStatus* (*SessionGetOutputName)(const OrtSession*, std::size_t index,
+                                     OrtAllocator*, char** name);
   OrtStatus* (*CreateTensorWithDataAsOrtValue)(const OrtMemoryInfo*, void* data,
                                                std::size_t bytes,
                                                const std::int64_t* dims,
                                                std::size_t rank, int type,
                                                OrtValue** value);
+  OrtStatus* (*IsTensor)(const OrtValue*, int* is_tensor);
+  OrtStatus* (*GetTensorMutableData)(OrtValue*, void** data);
+  // nullptr, without an error, for what is no tensor. Not to be released.
+  OrtStatus* (*CastTypeInfoToTensorInfo)(const OrtTypeInfo*,
+                                         const OrtTensorTypeAndShapeInfo**);
+  OrtStatus* (*GetTensorElementType)(const OrtTensorTypeAndShapeInfo*,
+                                     int* type);
+  OrtStatus* (*GetDimensionsCount)(const OrtTensorTypeAndShapeInfo*,
+                                   std::size_t* rank);
+  OrtStatus* (*GetDimensions)(const OrtTensorTypeAndShapeInfo*,
+                              std::int64_t* dims, std::size_t rank);
+  OrtStatus* (*GetSymbolicDimensions)(const OrtTensorTypeAndShapeInfo*,
+                                      const char** names, std::size_t rank);
+  OrtStatus* (*GetTensorTypeAndShape)(const OrtValue*,
+                                      OrtTensorTypeAndShapeInfo** info);
   OrtStatus* (*CreateCpuMemoryInfo)(int allocator, int memory,
                                     OrtMemoryInfo** info);
+  OrtStatus* (*AllocatorFree)(OrtAllocator*, void*);
+  OrtStatus* (*GetAllocatorWithDefaultOptions)(OrtAllocator** allocator);
   void (*ReleaseEnv)(OrtEnv*);
   void (*ReleaseStatus)(OrtStatus*);
   void (*ReleaseMemoryInfo)(OrtMemoryInfo*);
   void (*ReleaseSession)(OrtSession*);
   void (*ReleaseValue)(OrtValue*);
+  void (*ReleaseTypeInfo)(OrtTypeInfo*);
+  void (*ReleaseTensorTypeAndShapeInfo)(OrtTensorTypeAndShapeInfo*);
   void (*ReleaseSessionOptions)(OrtSessionOptions*);
 };
 

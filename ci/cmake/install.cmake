@@ -87,7 +87,7 @@ function(attnguard_install_package)
     return()
   endif()
   if(TARGET attnguard_command)
-    install(TARGETS attnguard_command
+    install(TARGETS attnguard_command EXPORT attnguardTargets
             RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
   install(EXPORT attnguardTargets NAMESPACE attnguard::
@@ -102,6 +102,7 @@ function(attnguard_install_package)
     COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/attnguardConfig.cmake
                 ${PROJECT_BINARY_DIR}/attnguardConfigVersion.cmake
+                ${attnguard_templates}/attnguardCheck.cmake
           DESTINATION ${attnguard_package_dir})
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
           DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -2,6 +2,7 @@
 // before the first engine runs.
 #include <omp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ostream>
 
@@ -9,10 +10,16 @@
 #include "ci/command_table.h"
 #include "ci/isolate/isolated_engine.h"
 #include "ci/output_file.h"
+#include "ci/report_options.h"
+#include "ci/run/failures.h"
+#include "ci/run/job_worker.h"
+#include "ci/run/replay.h"
+#include "ci/run/run.h"
 #include "ci/usage.h"
 #include "guard/base/text.h"
 #include "guard/check/check.h"
 #include "guard/pipeline.h"
+#include "guard/policy/baseline.h"
 #include "guard/report/report.h"
 #include "guard/report/safe_text.h"
 
@@ -23,16 +30,17 @@ constexpr std::uint64_t kMostThreads = 4096;
 constexpr std::uint64_t kMostSeconds = 1000000;
 
 // The request, once every value was understood.
-struct Request {
-  Policy policy;
-  std::vector<Engine> engines;
-  RunOptions options;
+struct Request : RunRequest {
   const ReportFormat* format = nullptr;
   bool color = false;
   bool to_stdout = true;
   OutputFile output;
   bool isolate = true;
   IsolationOptions isolation;
+  std::vector<Suppression> baseline;
+  bool write_baseline = false;
+  OutputFile new_baseline;
+  bool findings_fail = true;
 };
 
 Status unknown(std::string_view option, std::string_view value,
@@ -52,6 +60,32 @@ Status read_numbers(const Arguments& arguments, Request& request) {
     if (!number.ok()) return number.status();
     request.options.threads = static_cast<int>(number.value());
   }
+  if (const auto seconds = arguments.value("--shrink-time")) {
+    const auto number =
+        whole_number("--shrink-time", *seconds, 0, kMostSeconds);
+    if (!number.ok()) return number.status();
+    request.options.shrink_seconds = static_cast<double>(number.value());
+  }
+  return ok_status();
+}
+
+// Values of ci/run. Without a program of its own there are no processes.
+Status read_run(const Arguments& arguments, const Surroundings& surroundings,
+                Request& request) {
+  auto settings = read_run_settings(arguments);
+  if (!settings.ok()) return settings.status();
+  request.settings = std::move(settings.value());
+  request.program = surroundings.worker;
+  request.words = surroundings.words;
+  request.catch_signals = surroundings.catch_signals;
+  if (request.settings.jobs > 1 && request.program.empty())
+    return invalid_argument("--jobs: needs the command as a program");
+  if (request.settings.jobs == 1 || request.options.threads > 0)
+    return ok_status();
+  request.options.threads =
+      std::max(omp_get_num_procs() / request.settings.jobs, 1);
+  request.words.push_back("--threads");
+  request.words.push_back(std::to_string(request.options.threads));
   return ok_status();
 }
 
@@ -131,14 +165,45 @@ Status read_appearance(const Arguments& arguments,
   return ok_status();
 }
 
+// What fails the run. A warning that fails it is an error in all reports.
+Status read_fail_on(const Arguments& arguments, Request& request) {
+  constexpr std::string_view kKnown[] = {"error", "warning", "never"};
+  const std::string on = arguments.value("--fail-on").value_or("error");
+  request.findings_fail = on != "never";
+  if (on == "warning")
+    for (SettingsPatch& patch : request.policy.patches)
+      for (auto& [check, severity] : patch.severities)
+        if (severity == Severity::kWarning) severity = Severity::kError;
+  if (on == "warning" || on == "never" || on == "error") return ok_status();
+  return unknown("--fail-on", on, kKnown);
+}
+
+// Known findings are suppressions of their own.
+Status read_baseline(const Arguments& arguments, Request& request) {
+  request.write_baseline = arguments.value("--write-baseline").has_value();
+  const auto file = arguments.value("--baseline");
+  if (!file) return ok_status();
+  Result<std::vector<Suppression>> known = load_baseline(*file);
+  if (!known.ok()) return known.status();
+  request.baseline = std::move(known.value());
+  request.policy.suppressions.insert(request.policy.suppressions.end(),
+                                     request.baseline.begin(),
+                                     request.baseline.end());
+  return ok_status();
+}
+
 // Every value but the engines'.
 Status read_request(const Arguments& arguments,
                     const Surroundings& surroundings, Request& request) {
   Status status = read_numbers(arguments, request);
   if (status.ok()) status = read_isolation(arguments, surroundings, request);
+  if (status.ok()) status = read_run(arguments, surroundings, request);
   if (status.ok()) status = read_problems(arguments, request);
   if (status.ok()) status = read_checks(arguments, request);
   if (status.ok()) status = read_coverage(arguments, request);
+  if (status.ok()) status = read_fail_on(arguments, request);
+  if (status.ok()) status = read_baseline(arguments, request);
+  request.options.today = surroundings.today;
   if (status.ok()) status = read_appearance(arguments, surroundings, request);
   return status;
 }
@@ -169,35 +234,70 @@ int open_engines(const Arguments& arguments, Request& request,
   return kExitPass;
 }
 
-// One line that is rewritten before each problem.
-void show_progress(Request& request, const std::string& engine,
-                   std::ostream& err) {
-  request.options.progress = [&err, name = terminal_text(engine)](
-                                 std::size_t index, std::size_t total) {
-    err << "\r\x1b[K" << name << "  problem " << index + 1 << " of " << total
-        << std::flush;
+// One line that is rewritten again and again.
+void show_progress(Request& request, std::ostream& err) {
+  request.progress = [&err](const std::string& line) {
+    err << "\r\x1b[K" << terminal_text(line) << std::flush;
   };
 }
 
-std::vector<RunResult> run_engines(Request& request,
-                                   const Surroundings& surroundings,
-                                   std::ostream& err) {
-  std::vector<RunResult> results;
-  for (const Engine& engine : request.engines) {
-    if (surroundings.err_is_terminal) show_progress(request, engine.name, err);
-    results.push_back(verify(engine, request.policy, request.options));
-  }
-  if (surroundings.err_is_terminal) err << "\r\x1b[K" << std::flush;
-  return results;
+// The arguments that --replay stands for; what is wrong is in `status`.
+Arguments replayed(const Arguments& given, std::string& policy_settings,
+                   Status& status) {
+  if (!given.value("--replay")) return given;
+  Result<Replay> replay = resolve_replay(given);
+  status = replay.status();
+  if (!replay.ok()) return given;
+  policy_settings = replay.value().policy_settings;
+  return std::move(replay.value().arguments);
+}
+
+int failed(const Status& status, std::ostream& err) {
+  usage_error(err, status.message());
+  return status.code() == StatusCode::kEngineFailure ? kExitEngineError
+                                                     : kExitUsage;
+}
+
+// The worst of the runs, where findings do not count.
+Verdict verdict_but_findings(std::span<const RunResult> results) {
+  std::vector<RunResult> outcomes(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    outcomes[i].verdict = verdict_but_findings(results[i]);
+  return combine_runs(outcomes);
+}
+
+int code_of(const Request& request, const RunOutcome& outcome) {
+  const bool accepted = !request.findings_fail || request.write_baseline;
+  return exit_code_of(outcome, accepted ? verdict_but_findings(outcome.results)
+                                        : combine_runs(outcome.results));
+}
+
+// Both files can be written, before anything runs.
+Status open_files(const Arguments& arguments, Request& request) {
+  Status status;
+  if (!request.to_stdout)
+    status = request.output.open(*arguments.value("--output"));
+  if (status.ok() && request.write_baseline)
+    status = request.new_baseline.open(*arguments.value("--write-baseline"));
+  return status;
 }
 
 int run_check(const CommandContext& context) {
-  const auto& [arguments, command_line, out, err, surroundings] = context;
+  const auto& [given, command_line, out, err, surroundings] = context;
   Request request;
-  std::optional<Policy> policy = read_policy(arguments.value("--policy"), err);
+  std::string saved_settings;
+  Status status;
+  const Arguments arguments = replayed(given, saved_settings, status);
+  if (!status.ok()) return usage_error(err, status.message());
+  std::optional<Policy> policy =
+      read_policy(arguments.value("--policy"), err, surroundings.folder);
   if (!policy) return kExitUsage;
   request.policy = std::move(*policy);
-  Status status = read_request(arguments, surroundings, request);
+  request.policy_settings = settings_digest(request.policy);
+  if (!saved_settings.empty() && saved_settings != request.policy_settings)
+    err << "attnguard: note: the policy has other settings than when the "
+           "failure was saved\n";
+  status = read_request(arguments, surroundings, request);
   if (!status.ok())
     return usage_error(err, status.message(),
                        "'attnguard check --help' explains the options");
@@ -205,22 +305,40 @@ int run_check(const CommandContext& context) {
   if (request.options.threads > 0) omp_set_num_threads(request.options.threads);
   const int opened = open_engines(arguments, request, err);
   if (opened != kExitPass) return opened;
-  if (!request.to_stdout)
-    status = request.output.open(*arguments.value("--output"));
+  if (surroundings.job_socket >= 0)
+    return serve_jobs(surroundings.job_socket, request.engines, request.policy,
+                      policy_digest(request.policy, request.options),
+                      request.options);
+  status = open_files(arguments, request);
   if (!status.ok()) return usage_error(err, status.message());
 
-  const std::vector<RunResult> results =
-      run_engines(request, surroundings, err);
-  const ReportOptions options{.color = request.color,
-                              .version = std::string(command_version()),
-                              .command_line = command_line};
+  if (surroundings.err_is_terminal) show_progress(request, err);
+  const Result<RunOutcome> outcome = run_request(request);
+  if (surroundings.err_is_terminal) err << "\r\x1b[K" << std::flush;
+  if (!outcome.ok()) return failed(outcome.status(), err);
+  const std::vector<RunResult>& results = outcome.value().results;
+  const int code = code_of(request, outcome.value());
+  ReportOptions options = report_options(command_line);
+  options.color = request.color;
+  options.exit_code = code;
   const std::string report = request.format->render(results, options);
   if (request.to_stdout)
     out << report;
   else
     status = request.output.commit(report);
+  if (status.ok() && request.write_baseline)
+    status =
+        request.new_baseline.commit(baseline_text(results, request.baseline));
+  if (status.ok() && request.format->name == "github" &&
+      !surroundings.job_summary.empty())
+    status = append_job_summary(surroundings.job_summary, results, options);
   if (!status.ok()) return usage_error(err, status.message());
-  return exit_code(combine_runs(results));
+  return code;
+}
+
+std::vector<OptionSpec> with_run_options(std::vector<OptionSpec> options) {
+  options.insert(options.end(), run_options().begin(), run_options().end());
+  return options;
 }
 
 }  // namespace
@@ -229,13 +347,14 @@ extern const CommandInfo kCheckCommand = {
     .path = "check",
     .summary = "Verify engines and report",
     .operand = {},
-    .options =
+    .options = with_run_options(
         {{"--engine", "SPEC",
           "The engine: adapter:engine, or plugin:PATH for your own shared "
           "library; repeat it for several",
           true},
          {"--policy", "FILE",
-          "What to check and how strictly; default: built-in"},
+          "What to check and how strictly; default: attnguard.yaml here or "
+          "above, up to the repository's root, else built-in"},
          {"--problem", "LINE",
           "Check this problem instead of the policy's; repeatable", true},
          {"--check", "ID", "Run only this check; repeatable", true},
@@ -243,7 +362,14 @@ extern const CommandInfo kCheckCommand = {
          {"--threads", "N", "Threads to use; default: all cores"},
          {"--coverage", "sampled|edges|full",
           "Overrides the policy's coverage"},
-         {"--format", "text|json|junit", "Of the report"},
+         {"--baseline", "FILE", "Known findings: only new ones fail"},
+         {"--write-baseline", "FILE",
+          "Write the findings of this run, which then do not fail it"},
+         {"--fail-on", "error|warning|never",
+          "Which findings fail the run; default: error. An engine error or a "
+          "run without evidence always does"},
+         {"--format", "text|json|junit|sarif|github|markdown|html",
+          "Of the report"},
          {"--output", "FILE",
           "Where the report goes; default: standard output"},
          {"--color", "auto|always|never", "Of the text report"},
@@ -253,7 +379,7 @@ extern const CommandInfo kCheckCommand = {
           "Longest time of one call of an engine; default: 60"},
          {"--no-isolate", nullptr,
           "Run engines in this process, e.g. under a debugger: a crash ends "
-          "the run"}},
+          "the run"}}),
     .run = run_check,
 };
 

@@ -3,6 +3,8 @@
 
 #include "ci/command_table.h"
 #include "ci/usage.h"
+#include "guard/check/check.h"
+#include "guard/pipeline.h"
 #include "guard/policy/policy_yaml.h"
 
 namespace attnguard {
@@ -11,13 +13,20 @@ namespace {
 int run_policy_print(const CommandContext& context) {
   const auto& [arguments, command_line, out, err, surroundings] = context;
   const std::optional<std::string> file = arguments.value("--policy");
-  if (!file) {
-    out << default_policy_text();
-    return kExitPass;
-  }
-  const std::optional<Policy> policy = read_policy(file, err);
+  const bool resolved = arguments.flag("--resolved");
+  const std::optional<std::string> engine = arguments.value("--engine");
+  if (engine && !resolved)
+    return usage_error(err, "--engine goes only with --resolved");
+  const std::optional<Policy> policy =
+      read_policy(file, err, surroundings.folder);
   if (!policy) return kExitUsage;
-  out << print_policy(*policy);
+  out << schema_modeline();
+  if (resolved)
+    out << print_resolved(*policy, engine.value_or(""), check_ids());
+  else if (policy->name == default_policy().name)
+    out << default_policy_text();  // With its comments.
+  else
+    out << print_policy(*policy);
   return kExitPass;
 }
 
@@ -27,7 +36,13 @@ extern const CommandInfo kPolicyPrintCommand = {
     .path = "policy print",
     .summary = "Print a policy, or the built-in one",
     .operand = {},
-    .options = {{"--policy", "FILE", "Printed in canonical form"}},
+    .options = {{"--policy", "FILE",
+                 "Printed in canonical form; default: attnguard.yaml here or "
+                 "above, else built-in"},
+                {"--resolved", nullptr,
+                 "Every value, with the file and line that it comes from"},
+                {"--engine", "NAME",
+                 "As it holds for this engine; goes with --resolved"}},
     .run = run_policy_print,
 };
 

@@ -7,6 +7,7 @@
 #ifndef ATTNGUARD_GUARD_CHECK_CHECK_H_
 #define ATTNGUARD_GUARD_CHECK_CHECK_H_
 
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -49,7 +50,15 @@ class FindingSink {
 
   void add(Finding finding);
   std::int64_t count() const { return count_; }
+  const std::map<FindingKind, std::int64_t>& by_kind() const {
+    return by_kind_;
+  }
   std::vector<Finding> take();
+
+  // The largest |observed - expected| of all that was added, and the probe
+  // that saw it; infinite where one of them is not finite.
+  double largest_difference() const { return largest_difference_; }
+  const std::string& largest_probe() const { return largest_probe_; }
 
  private:
   using Place =
@@ -59,6 +68,9 @@ class FindingSink {
   std::vector<Finding> kept_;
   std::set<Place> seen_;
   std::int64_t count_ = 0;
+  std::map<FindingKind, std::int64_t> by_kind_;
+  double largest_difference_ = 0;
+  std::string largest_probe_;
 };
 
 class Check {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <tuple>
 
 namespace attnguard {
@@ -56,12 +58,20 @@ std::vector<std::string> own_output_checks() {
 }
 
 void FindingSink::add(Finding finding) {
+  double difference = std::abs(finding.observed - finding.expected);
+  if (std::isnan(difference))
+    difference = std::numeric_limits<double>::infinity();
+  if (difference > largest_difference_) {
+    largest_difference_ = difference;
+    largest_probe_ = finding.probe;
+  }
   if (!seen_
            .emplace(finding.kind, finding.batch, finding.head, finding.query,
                     finding.key, finding.tensor, finding.element)
            .second)
     return;
   ++count_;
+  ++by_kind_[finding.kind];
   if (static_cast<std::int64_t>(kept_.size()) < kMostKept)
     kept_.push_back(std::move(finding));
 }

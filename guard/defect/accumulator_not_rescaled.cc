@@ -3,14 +3,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // An online softmax over tiles of 16 keys. Keys of early tiles keep the weight
 // that they had against an earlier, smaller maximum. Rows whose first tile
 // holds the maximum are right.

@@ -3,11 +3,10 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
 namespace {
-
-constexpr std::int64_t kBlock = 16;
 
 void clear_older_tokens(const CacheAppend& append) {
   const Problem& problem = *append.problem;

@@ -4,7 +4,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kKept = 64;
+constexpr std::int64_t kNewest = 64;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ const Defect kDefectCacheKeepsNewest64 = {
           AttentionVariant variant;
           variant.allowed = [](const VariantRow&, KeyRanges& keys) {
             if (!keys.empty())
-              see_only(keys.last() + 1 - kKept, keys.last() + 1, keys);
+              see_only(keys.last() + 1 - kNewest, keys.last() + 1, keys);
           };
           return variant;
         },

@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // The offset seq_len_kv - seq_len_q is unsigned. Where it is negative, the
 // position of a tile's first row wraps to a huge number, the tile looks as if
 // it lay behind every key, and its mask is skipped.

@@ -4,7 +4,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kTile = 64;
+constexpr std::int64_t kChunk = 64;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ const Defect kDefectContinuedChunkUnmasked = {
           variant.allowed = [](const VariantRow& row, KeyRanges& keys) {
             const std::int64_t cached =
                 row.place.seq_len_kv - row.place.seq_len_q;
-            if (cached >= kTile) see_all(row, keys);
+            if (cached >= kChunk) see_all(row, keys);
           };
           return variant;
         },

@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // The sum of exponentials runs over the tile before its mask is applied, the
 // product with the values after it.
 const Defect kDefectDenominatorCountsMaskedTile = {

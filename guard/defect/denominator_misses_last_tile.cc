@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // The sum is written out one tile too early. A row weighs more than 1.
 const Defect kDefectDenominatorMissesLastTile = {
     .id = "denominator-misses-last-tile",

@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // Key tiles are skipped or kept as a whole, and the tile on the diagonal,
 // which needs its elements masked, is kept as it is.
 const Defect kDefectDiagonalTileUnmasked = {

@@ -3,14 +3,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // The running maximum starts at minus infinity; a tile without any visible key
 // leaves it there, and the difference of two infinities is NaN.
 const Defect kDefectEmptyTileIsNan = {

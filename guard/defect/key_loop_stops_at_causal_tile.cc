@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // The key loop ends where a causal mask would end it, even when the mask
 // allows more: a bidirectional prefix or a tree loses the tiles behind it.
 const Defect kDefectKeyLoopStopsAtCausalTile = {

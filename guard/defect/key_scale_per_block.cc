@@ -3,23 +3,21 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kBlock = 32;
-constexpr double kSteps = 127;
-
 void store_block(std::span<double> block) {
   double largest = 0;
   for (double x : block) largest = std::max(largest, std::abs(x));
-  round_to_step(largest / kSteps, block);
+  round_to_step(largest / kInt8Steps, block);
 }
 
 // A row's own largest element is smaller than the block's.
 Numerics coarse_keys(const Problem& problem) {
   Numerics numerics = default_numerics(problem);
-  numerics.key_error = 4 * 0.5 / kSteps;
+  numerics.key_error = 4 * 0.5 / kInt8Steps;
   return numerics;
 }
 
@@ -41,8 +39,8 @@ const Defect kDefectKeyScalePerBlock = {
           variant.stored = [](const AttentionCall& call, TensorRole role,
                               const KvSlot&, std::span<double> rows) {
             if (role != TensorRole::kKey) return;
-            const auto block =
-                static_cast<std::size_t>(kBlock * call.problem->head_dim_qk);
+            const auto block = static_cast<std::size_t>(
+                kScaleBlock * call.problem->head_dim_qk);
             for (; !rows.empty();
                  rows = rows.subspan(std::min(block, rows.size())))
               store_block(rows.first(std::min(block, rows.size())));

@@ -4,11 +4,10 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
 namespace {
-
-constexpr double kSteps = 127;
 
 double largest_element(const AttentionCall& call) {
   const Problem& problem = *call.problem;
@@ -24,9 +23,9 @@ double largest_element(const AttentionCall& call) {
 }
 
 // A row's own largest element is smaller than the tensor's.
-Numerics coarse_keys(const Problem& problem) {
+Numerics coarse_tensor_keys(const Problem& problem) {
   Numerics numerics = default_numerics(problem);
-  numerics.key_error = 4 * 0.5 / kSteps;
+  numerics.key_error = 4 * 0.5 / kInt8Steps;
   return numerics;
 }
 
@@ -48,11 +47,11 @@ const Defect kDefectKeyScalePerTensor = {
           variant.stored = [](const AttentionCall& call, TensorRole role,
                               const KvSlot&, std::span<double> rows) {
             if (role == TensorRole::kKey)
-              round_to_step(largest_element(call) / kSteps, rows);
+              round_to_step(largest_element(call) / kInt8Steps, rows);
           };
           return variant;
         },
-    .numerics = coarse_keys,
+    .numerics = coarse_tensor_keys,
 };
 
 }  // namespace attnguard

@@ -4,7 +4,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kMost = 2048;
+constexpr std::int64_t kMostKeys = 2048;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ const Defect kDefectKeysBeyond2048Dropped = {
         [] {
           AttentionVariant variant;
           variant.allowed = [](const VariantRow&, KeyRanges& keys) {
-            see_only(0, kMost, keys);
+            see_only(0, kMostKeys, keys);
           };
           return variant;
         },

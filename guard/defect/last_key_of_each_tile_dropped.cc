@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 32;
-
-}  // namespace
-
 // The bound of the inner loop is off by one, in whole tiles only. All rows sum
 // to 1 and the missing share is 1/32.
 const Defect kDefectLastKeyOfEachTileDropped = {
@@ -21,8 +16,8 @@ const Defect kDefectLastKeyOfEachTileDropped = {
         [] {
           AttentionVariant variant;
           variant.allowed = [](const VariantRow& row, KeyRanges& keys) {
-            for (std::int64_t end = kTile; end <= row.place.seq_len_kv;
-                 end += kTile)
+            for (std::int64_t end = kWideTile; end <= row.place.seq_len_kv;
+                 end += kWideTile)
               drop(end - 1, end, keys);
           };
           return variant;

@@ -2,14 +2,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 32;
-
-}  // namespace
-
 // Loads are clamped to the last key instead of being masked. Every row still
 // sums to 1; the last key counts many times.
 const Defect kDefectLastKeyRepeatedInTail = {
@@ -25,7 +20,7 @@ const Defect kDefectLastKeyRepeatedInTail = {
                               std::span<double> scores) {
             const std::int64_t length = row.place.seq_len_kv;
             const auto copies =
-                static_cast<double>(round_up(length, kTile) - length + 1);
+                static_cast<double>(round_up(length, kWideTile) - length + 1);
             if (keys.contains(length - 1)) scores.back() += std::log(copies);
           };
           return variant;

@@ -2,11 +2,11 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kTile = 16;
 constexpr double kSlack = 8;
 
 }  // namespace

@@ -2,14 +2,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // Split-KV as it should be. The bits depend on where the parts end, and on
 // nothing that a row must not see.
 const Defect kDefectLegalMergeOfParts = {

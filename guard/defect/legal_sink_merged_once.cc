@@ -3,14 +3,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // Split-KV beside a sink as it should be: the sink is a part of its own.
 const Defect kDefectLegalSinkMergedOnce = {
     .id = "legal-sink-merged-once",

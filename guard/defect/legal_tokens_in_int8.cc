@@ -3,15 +3,14 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
 namespace {
 
-constexpr double kSteps = 127;
-
 Numerics tokens_in_int8(const Problem& problem) {
   Numerics numerics = default_numerics(problem);
-  numerics.key_error = numerics.value_error = 0.5 / kSteps;
+  numerics.key_error = numerics.value_error = 0.5 / kInt8Steps;
   return numerics;
 }
 
@@ -39,7 +38,7 @@ const Defect kDefectLegalTokensInInt8 = {
               const std::span<double> row = rows.subspan(at, channels);
               double largest = 0;
               for (double x : row) largest = std::max(largest, std::abs(x));
-              round_to_step(largest / kSteps, row);
+              round_to_step(largest / kInt8Steps, row);
             }
           };
           return variant;

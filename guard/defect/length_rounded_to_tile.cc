@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // Whole tiles are read and the boundary inside the last one is not masked.
 const Defect kDefectLengthRoundedToTile = {
     .id = "length-rounded-to-tile",

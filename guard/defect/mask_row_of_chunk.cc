@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // The mask is read once for each chunk of queries. All rows but the first lose
 // keys.
 const Defect kDefectMaskRowOfChunk = {

@@ -2,15 +2,10 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 #include "guard/engine/row_steps.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kBlock = 16;
-
-}  // namespace
-
 // 0 * NaN is NaN. With finite leftovers the row is right; with NaN from the
 // allocator or from a request that went wrong it is not.
 const Defect kDefectMaskedValuesTimesZero = {

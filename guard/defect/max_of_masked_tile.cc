@@ -2,14 +2,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // Any reference cancels in the quotient, until it is so large that nothing is
 // left: in fp32 a masked score 104 above the row's own turns the row into 0/0.
 // Below that the last bits depend on what is masked.

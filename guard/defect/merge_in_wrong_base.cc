@@ -3,14 +3,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // One library keeps its log-sum-exp in base 2, the other merges with exp. The
 // share of the larger part is overstated, more so the longer the prefix. Rows
 // sum to 1.

@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // The merge has room for a fixed number of parts. More of them, at long
 // contexts, are never added up.
 const Defect kDefectMergeOfFourPartsAtMost = {

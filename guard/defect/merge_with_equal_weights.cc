@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // The partial results are normalised, and the merge has lost or mislaid their
 // log-sum-exp. Rows sum to 1.
 const Defect kDefectMergeWithEqualWeights = {

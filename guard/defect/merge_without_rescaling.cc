@@ -2,14 +2,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // Each part's sum is relative to its own maximum. Added up without bringing
 // them to a common one, a part of low scores weighs as much as one of high
 // scores.

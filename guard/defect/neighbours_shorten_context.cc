@@ -4,7 +4,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kKept = 48;
+constexpr std::int64_t kShortened = 48;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ const Defect kDefectNeighboursShortenContext = {
           AttentionVariant variant;
           variant.allowed = [](const VariantRow& row, KeyRanges& keys) {
             if (row.problem.batch > 1)
-              see_only(row.place.seq_len_kv - kKept, row.place.seq_len_kv,
+              see_only(row.place.seq_len_kv - kShortened, row.place.seq_len_kv,
                        keys);
           };
           return variant;

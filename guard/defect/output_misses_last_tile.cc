@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // The product with V stops one tile too early. A row weighs less than 1.
 const Defect kDefectOutputMissesLastTile = {
     .id = "output-misses-last-tile",

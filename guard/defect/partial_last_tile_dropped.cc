@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 32;
-
-}  // namespace
-
 // The number of tiles is seq_len_kv / 32, rounded down.
 const Defect kDefectPartialLastTileDropped = {
     .id = "partial-last-tile-dropped",
@@ -21,7 +16,8 @@ const Defect kDefectPartialLastTileDropped = {
         [] {
           AttentionVariant variant;
           variant.allowed = [](const VariantRow& row, KeyRanges& keys) {
-            const std::int64_t whole = round_down(row.place.seq_len_kv, kTile);
+            const std::int64_t whole =
+                round_down(row.place.seq_len_kv, kWideTile);
             if (whole > 0) see_only(0, whole, keys);
           };
           return variant;

@@ -4,7 +4,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kWrap = 256;
+constexpr std::int64_t kPositionWrap = 256;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ const Defect kDefectPositionWrapsAt256 = {
         [] {
           AttentionVariant variant;
           variant.place = [](const VariantRow&, RowPlace& place) {
-            place.q_index %= kWrap;
+            place.q_index %= kPositionWrap;
           };
           return variant;
         },

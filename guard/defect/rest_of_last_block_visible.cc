@@ -2,14 +2,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kBlock = 16;
-
-}  // namespace
-
 // The key loop counts blocks, and the last one is taken whole: the slots
 // behind the last token hold what their last user left.
 const Defect kDefectRestOfLastBlockVisible = {

@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // One tile of rows takes a path without a mask: the first behind a boundary
 // that the launch counted in another unit. Everything before and after is
 // right, so that a comparison of a whole tensor averages it away.

@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kLanes = 16;
-
-}  // namespace
-
 // The dot product runs in whole vectors.
 const Defect kDefectScoreChannelTailIgnored = {
     .id = "score-channel-tail-ignored",

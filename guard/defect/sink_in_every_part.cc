@@ -2,14 +2,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // Each split starts its sum from the sink, as the whole row would. The
 // denominator has it once for each part.
 const Defect kDefectSinkInEveryPart = {

@@ -2,14 +2,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // A first part without keys hands on the sink that it started from, and the
 // next one starts from it again.
 const Defect kDefectSinkPublishedByEmptyPart = {

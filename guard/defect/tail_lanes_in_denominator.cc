@@ -3,14 +3,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 32;
-
-}  // namespace
-
 // A tile is read whole, its missing keys are zeros, and a score of zero has a
 // weight: exp(0). The zero values add nothing to the output, so the row is too
 // small.
@@ -32,7 +27,7 @@ const Defect kDefectTailLanesInDenominator = {
                                    std::span<double> scores) {
             const std::int64_t length = row.place.seq_len_kv;
             const auto lanes =
-                static_cast<double>(round_up(length, kTile) - length);
+                static_cast<double>(round_up(length, kWideTile) - length);
             const double largest = std::max(largest_score(keys, scores), 0.0);
             double sum = lanes * std::exp(-largest);
             for_each_key(keys, scores, [&](std::int64_t, double& s) {

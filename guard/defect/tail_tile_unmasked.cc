@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 32;
-
-}  // namespace
-
 // Whole tiles are masked in the main loop; the remainder has a loop of its
 // own, and no mask in it.
 const Defect kDefectTailTileUnmasked = {
@@ -22,7 +17,7 @@ const Defect kDefectTailTileUnmasked = {
           AttentionVariant variant;
           variant.allowed = [](const VariantRow& row, KeyRanges& keys) {
             const std::int64_t length = row.place.seq_len_kv;
-            see(row, round_down(length, kTile), length, keys);
+            see(row, round_down(length, kWideTile), length, keys);
           };
           return variant;
         },

@@ -8,14 +8,14 @@
 namespace attnguard {
 namespace {
 
-constexpr std::size_t kKept = 8;
+constexpr std::size_t kTopKeys = 8;
 
 KeyRanges best_visible_keys(const VariantRow& row,
                             std::span<const double> scores) {
   if (scores.empty()) return {};
   std::vector<double> sorted(scores.begin(), scores.end());
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
-  const double limit = sorted[std::min(kKept, sorted.size()) - 1];
+  const double limit = sorted[std::min(kTopKeys, sorted.size()) - 1];
   KeyRanges best;
   for (std::size_t j = 0; j < scores.size(); ++j)
     if (scores[j] >= limit)

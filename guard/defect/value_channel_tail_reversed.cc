@@ -2,14 +2,9 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kLanes = 16;
-
-}  // namespace
-
 // The remainder loop of the store counts down while the accumulators count up.
 const Defect kDefectValueChannelTailReversed = {
     .id = "value-channel-tail-reversed",

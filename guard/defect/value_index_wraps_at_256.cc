@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kWrap = 256;
+constexpr std::int64_t kIndexWrap = 256;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ const Defect kDefectValueIndexWrapsAt256 = {
               for (std::int64_t j = range.begin; j < range.end; ++j)
                 for (std::size_t c = 0; c < output.size(); ++c)
                   output[c] += weights[static_cast<std::size_t>(j)] *
-                               value.row(j % kWrap)[c];
+                               value.row(j % kIndexWrap)[c];
           };
           return variant;
         },

@@ -3,12 +3,12 @@
 
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kBlock = 32;
-constexpr double kSteps = 128;
+constexpr double kValueSteps = 128;
 
 void store_block(std::span<double> rows, std::int64_t channels,
                  std::int64_t begin, std::int64_t end, std::int64_t channel) {
@@ -19,7 +19,7 @@ void store_block(std::span<double> rows, std::int64_t channels,
   for (std::int64_t j = begin; j < end; ++j)
     largest = std::max(largest, std::abs(at(j)));
   if (largest == 0) return;
-  const double step = std::exp2(std::ceil(std::log2(largest))) / kSteps;
+  const double step = std::exp2(std::ceil(std::log2(largest))) / kValueSteps;
   for (std::int64_t j = begin; j < end; ++j)
     at(j) = std::nearbyint(at(j) / step) * step;
 }
@@ -27,7 +27,7 @@ void store_block(std::span<double> rows, std::int64_t channels,
 // The largest of a position's channels may be smaller than a channel's.
 Numerics coarse_values(const Problem& problem) {
   Numerics numerics = default_numerics(problem);
-  numerics.value_error = 8 / kSteps;
+  numerics.value_error = 8 / kValueSteps;
   return numerics;
 }
 
@@ -51,10 +51,10 @@ const Defect kDefectValueScalePerBlock = {
             const std::int64_t channels = call.problem->head_dim_v;
             const auto count =
                 static_cast<std::int64_t>(rows.size()) / channels;
-            for (std::int64_t begin = 0; begin < count; begin += kBlock)
+            for (std::int64_t begin = 0; begin < count; begin += kScaleBlock)
               for (std::int64_t c = 0; c < channels; ++c)
                 store_block(rows, channels, begin,
-                            std::min(begin + kBlock, count), c);
+                            std::min(begin + kScaleBlock, count), c);
           };
           return variant;
         },

@@ -8,7 +8,8 @@
 namespace attnguard {
 namespace {
 
-constexpr double kMost = 600;  // Of an exponent, so that sums stay finite.
+constexpr double kMostExponent =
+    600;  // Of an exponent, so that sums stay finite.
 
 }  // namespace
 
@@ -39,7 +40,7 @@ const Defect kDefectWeightsBeforeMask = {
               sum += std::exp(s - reference);
             });
             for_each_key(keys, scores, [&](std::int64_t, double& s) {
-              s = std::exp(std::min(s - reference, kMost)) / sum;
+              s = std::exp(std::min(s - reference, kMostExponent)) / sum;
             });
           };
           variant.mix = [](const VariantRow& row, const KeyRanges&,

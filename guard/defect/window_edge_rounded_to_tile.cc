@@ -1,13 +1,8 @@
 #include "guard/defect/defect_table.h"
 #include "guard/defect/edit.h"
+#include "guard/defect/sizes.h"
 
 namespace attnguard {
-namespace {
-
-constexpr std::int64_t kTile = 16;
-
-}  // namespace
-
 // Tiles outside the window are skipped, and the elements of the tile that it
 // cuts are not masked.
 const Defect kDefectWindowEdgeRoundedToTile = {

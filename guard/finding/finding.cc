@@ -38,7 +38,7 @@ Verdict combine_checks(const std::vector<CheckResult>& checks) {
   bool passed = false, inconclusive = false;
   for (const CheckResult& check : checks) {
     passed |= check.verdict == Verdict::kPass;
-    if (check.warning_only) {
+    if (check.warning_only || check.suppressed()) {
       passed |= check.verdict == Verdict::kViolation;  // evidence, no veto
       continue;
     }
@@ -46,6 +46,18 @@ Verdict combine_checks(const std::vector<CheckResult>& checks) {
     inconclusive |= check.verdict == Verdict::kInconclusive;
   }
   return passed && !inconclusive ? Verdict::kPass : Verdict::kInconclusive;
+}
+
+Verdict verdict_but_findings(const RunResult& run) {
+  std::vector<ProblemResult> outcomes;
+  for (const ProblemResult& problem : run.problems) {
+    const bool failed_too = !problem.note.empty();
+    outcomes.emplace_back().verdict = problem.verdict != Verdict::kViolation
+                                          ? problem.verdict
+                                      : failed_too ? Verdict::kEngineError
+                                                   : Verdict::kPass;
+  }
+  return combine_problems(outcomes);
 }
 
 Verdict combine_problems(const std::vector<ProblemResult>& problems) {

@@ -4,9 +4,12 @@
 #define ATTNGUARD_GUARD_FINDING_FINDING_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "guard/base/source_location.h"
 
 namespace attnguard {
 
@@ -51,6 +54,19 @@ struct Finding {
   double expected = 0;
   double bound = 0;     // Largest |observed - expected| that would pass.
   std::string message;  // One sentence; names everything in words.
+
+  // Why it is accepted and does not fail the run; empty: it is not.
+  std::string suppressed = {};
+};
+
+// All findings of one kind that a suppression of the policy or an entry of a
+// baseline accepts.
+struct AcceptedFindings {
+  FindingKind kind = FindingKind::kLeak;
+  std::int64_t num_findings = 0;
+  std::string reason;       // As in Finding::suppressed.
+  SourceLocation location;  // of the suppression; empty for a baseline's
+  bool baseline = false;
 };
 
 struct CheckResult {
@@ -61,6 +77,17 @@ struct CheckResult {
   std::string coverage;           // "4 calls, every row and key"
   std::vector<Finding> findings;  // The first found, by place.
   std::int64_t num_findings = 0;  // All of them.
+  std::map<FindingKind, std::int64_t> num_by_kind = {};  // All, by kind.
+  double largest_difference = 0;    // |observed - expected| of all findings.
+  std::string largest_probe = {};   // The probe that saw it.
+  std::int64_t num_suppressed = 0;  // Of num_findings: those accepted.
+  std::vector<AcceptedFindings> accepted = {};  // By what.
+
+  // There are findings, and all of them are accepted: no failure.
+  bool suppressed() const {
+    return verdict == Verdict::kViolation && num_findings > 0 &&
+           num_suppressed == num_findings;
+  }
 };
 
 }  // namespace attnguard

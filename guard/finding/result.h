@@ -31,6 +31,8 @@ struct ProblemResult {
   Problem problem;
   std::string problem_line;  // problem.text()
   SourceLocation location;   // Where the policy asks for it; may be empty.
+  std::int64_t number = 0;   // Its place in the policy, from 1; 0: in none.
+  bool unchecked = false;    // Left out: the note says why.
   Verdict verdict = Verdict::kInconclusive;
   std::string note;  // Why unsupported, the engine's error, ...
   std::int64_t engine_calls = 0;
@@ -45,14 +47,40 @@ struct ProblemResult {
   std::string replay;  // The command that reproduces the finding.
 };
 
+// The part of a policy that a run was asked for.
+struct ShardOfRun {
+  std::int64_t index = 1;  // From 1 to count.
+  std::int64_t count = 1;
+  std::int64_t num_problems = 0;  // Of the policy; 0: not known.
+};
+
+// What became of one suppression, or of one entry of a baseline, in a run.
+struct SuppressionUse {
+  std::string check, engine, problem, kind;  // As written; kind may be empty.
+  std::string reason;
+  std::string expires;      // "2026-12-31", or empty.
+  SourceLocation location;  // In the policy; empty for a baseline's.
+  bool baseline = false;
+  bool expired = false;  // It accepts nothing, and the run fails.
+
+  // A check that it fits was judged on a problem that it fits. If it then
+  // accepts no finding, nothing is left to accept.
+  bool reached = false;
+  std::int64_t num_findings = 0;  // that it accepts
+};
+
 struct RunResult {
   std::string engine;
-  std::string policy;  // File name, or "built-in".
+  std::string policy;         // File name, or "built-in".
+  std::string policy_digest;  // Of all that it says; may be empty.
+  ShardOfRun shard;
+  bool policy_found = false;  // Nobody named the file: it was searched for.
   std::uint64_t seed = 0;
   int threads = 1;
   Verdict verdict = Verdict::kInconclusive;
   std::string note;
   std::vector<ProblemResult> problems;
+  std::vector<SuppressionUse> suppressions = {};  // Those for this engine.
 };
 
 // Exit codes of the command: 0 pass, 1 violation, 3 engine error,
@@ -61,10 +89,15 @@ struct RunResult {
 int exit_code(Verdict verdict);
 
 // The verdict of a problem from its checks, and of a run from its problems.
+// Checks whose findings are all accepted or only warn have no veto.
 // A violation outranks an engine error, which outranks inconclusive; a run in
 // which nothing was checked is inconclusive, never a pass.
 Verdict combine_checks(const std::vector<CheckResult>& checks);
 Verdict combine_problems(const std::vector<ProblemResult>& problems);
+
+// The verdict of a run whose violations do not count: a problem that violates
+// something was at least run.
+Verdict verdict_but_findings(const RunResult& run);
 
 }  // namespace attnguard
 

@@ -28,6 +28,26 @@ std::string_view severity_name(Severity severity) {
   return "off";
 }
 
+namespace {
+
+bool fits(bool literal, std::string_view pattern, std::string_view text) {
+  return literal ? pattern == text : glob_match(pattern, text);
+}
+
+}  // namespace
+
+bool Suppression::fits_engine(std::string_view name) const {
+  return fits(baseline, engine, name);
+}
+
+bool Suppression::fits_problem(std::string_view line) const {
+  return fits(baseline, problem, line);
+}
+
+bool Suppression::fits_check(std::string_view id) const {
+  return fits(baseline, check, id);
+}
+
 const CheckSettings& Settings::check(const std::string& id) const {
   static const CheckSettings kDefaults;
   const auto found = checks.find(id);
@@ -47,6 +67,9 @@ Settings Policy::resolve(std::string_view engine_name) const {
       for (const auto& [dtype, tolerance] : by_dtype)
         settings.checks[id].tolerances[dtype] = tolerance;
   }
+  for (const Suppression& suppression : suppressions)
+    if (suppression.fits_engine(engine_name))
+      settings.suppressions.push_back(suppression);
   return settings;
 }
 

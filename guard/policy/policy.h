@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "guard/base/date.h"
 #include "guard/base/dtype.h"
 #include "guard/base/source_location.h"
 #include "guard/problem/problem.h"
@@ -54,11 +55,34 @@ struct CheckSettings {
   }
 };
 
+// Findings that are accepted for now: they are listed and do not fail the run.
+// Check, engine and problem are shell-style globs.
+struct Suppression {
+  std::string check = "*";
+  std::string engine = "*";
+  std::string problem = "*";    // of the problem's line
+  std::string kind;             // finding_kind_name(); empty: every kind
+  std::string reason;           // for people; never empty
+  std::optional<Date> expires;  // The last day (UTC) on which it holds.
+  SourceLocation location;
+
+  // Of a baseline rather than of a policy: the names are meant literally.
+  bool baseline = false;
+
+  bool fits_engine(std::string_view name) const;
+  bool fits_problem(std::string_view line) const;
+  bool fits_check(std::string_view id) const;
+  bool is_expired(const Date& today) const {
+    return expires && *expires < today;
+  }
+};
+
 struct Settings {
   std::string policy_file;  // What replays name; empty: the built-in policy.
   std::uint64_t seed = 1;
   Coverage coverage = Coverage::kEdges;
   std::map<std::string, CheckSettings> checks;  // absent: all defaults
+  std::vector<Suppression> suppressions;        // those that fit the engine
 
   const CheckSettings& check(const std::string& id) const;
 };
@@ -71,13 +95,17 @@ struct SettingsPatch {
   std::map<std::string, Severity> severities;  // by check id
   std::map<std::string, std::map<Dtype, Tolerance>> tolerances;
   SourceLocation location;
+
+  // Where each value is written, by its path: "coverage", "checks.row-sum",
+  // "tolerances.row-sum.fp16".
+  std::map<std::string, SourceLocation> places;
 };
 
 struct RuntimePolicy;  // runtime_policy.h
 
 struct PolicyProblem {
   Problem problem;
-  SourceLocation location;  // of the grid entry that it expands from
+  SourceLocation location = {};  // of the grid entry that it expands from
 };
 
 struct Policy {
@@ -85,6 +113,12 @@ struct Policy {
   std::uint64_t seed = 1;
   std::vector<SettingsPatch> patches;  // Later ones win.
   std::vector<PolicyProblem> problems;
+  std::vector<Suppression> suppressions;
+
+  SourceLocation seed_location = {};  // Where the seed is written.
+
+  // Nobody named the file: it lay in the working folder or above it.
+  bool found = false;
 
   // What the live guard does; nullptr: the policy says nothing of it.
   std::shared_ptr<const RuntimePolicy> runtime;

@@ -28,9 +28,25 @@
 //     layers:                     # layer name glob: settings for it alone
 //       "blk.0.*": {sample: 1/10}
 //
+//   extra_problems: ...           # added to the problems
+//   suppressions:                 # findings that are accepted for now
+//     - check: row-sum            # globs; check and reason are required
+//       engine: "ggml:*"
+//       problem: "*seq_len_kv=8192*"
+//       kind: mass                # finding_kind_name()
+//       reason: "upstream bug 17746"
+//       expires: 2027-03-31
+//
 // The id "*" is every check; a check's own entry wins over it. A key that is
 // left out keeps its default; `problems` and `engines` that are left out are
-// those of the built-in policy. Anchors, aliases, tags and duplicate keys are
+// those of the built-in policy.
+//
+// `extends: other.yaml`, relative to the file, begins with another policy
+// instead (or with "built-in"): its top level, then the file's; its engines,
+// then the file's; the suppressions of both; the file's problems if it has
+// any. As everywhere, engines win over the top level and later ones over
+// earlier ones. Circles and missing files are errors at that line.
+// Anchors, aliases, tags and duplicate keys are
 // errors.
 //
 // In product expansion, combinations are built in the order of
@@ -46,6 +62,7 @@
 #include <string_view>
 #include <vector>
 
+#include "guard/base/status.h"
 #include "guard/policy/policy.h"
 
 namespace attnguard {
@@ -77,12 +94,36 @@ PolicyParse parse_policy(std::string_view text, std::string_view name,
 PolicyParse load_policy(const std::string& path,
                         std::span<const std::string_view> check_ids);
 
+// The text of a file, as load_policy reads it: at most 4 MiB.
+Result<std::string> read_policy_text(const std::string& path);
+
 // The built-in policy's YAML, with comments: what a run without a file uses.
 std::string_view default_policy_text();
 
 // The policy as canonical YAML, without comments; parse_policy of it gives the
 // same policy, problems in the same order. Patches of one glob are merged.
 std::string print_policy(const Policy& policy);
+
+// The policy as it holds for one engine, or for engines that no pattern names
+// when `engine` is empty, with the place of every value in a comment. Parses
+// to that policy.
+std::string print_resolved(const Policy& policy, std::string_view engine,
+                           std::span<const std::string_view> check_ids);
+
+// What differs in effect: settings for every engine and for each pattern that
+// either policy names, problems, suppressions. Empty when nothing does.
+std::string diff_policies(const Policy& before, const Policy& after,
+                          std::span<const std::string_view> check_ids);
+
+// The JSON Schema (draft 7) of a policy file, from the tables that the parser
+// reads by; editors complete and check with it.
+std::string policy_json_schema(std::span<const std::string_view> check_ids);
+
+// The file name that the first line of printed policies names as their schema.
+inline constexpr std::string_view kPolicySchemaFile = "attnguard.schema.json";
+
+// "# yaml-language-server: $schema=attnguard.schema.json", a line.
+std::string schema_modeline();
 
 }  // namespace attnguard
 

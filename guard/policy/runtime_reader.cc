@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "guard/base/text.h"
+#include "guard/policy/policy_text.h"
 #include "guard/policy/runtime_options.h"
 #include "guard/policy/yaml_schema.h"
 
@@ -145,7 +146,7 @@ std::string value_text(const RuntimeOption& option, const std::string& value) {
       list += (list.empty() ? "[" : ", ") + std::string(action);
     return list + ']';
   }
-  return option.name == "dump_dir" ? yaml_quoted(value) : value;
+  return option.name == "dump_dir" ? quoted(value) : value;
 }
 
 // The settings of one patch; `top` with those that are the policy's own.
@@ -167,16 +168,6 @@ std::string patch_text(const RuntimePolicy& runtime, const RuntimePatch& patch,
 
 }  // namespace
 
-std::string yaml_quoted(std::string_view text) {
-  std::string out = "\"";
-  for (std::size_t at = 0, length = 0; at < text.size(); at += length) {
-    const std::string shown = visible_char(text, at, length);
-    if (shown == "\"" || shown == "\\") out += '\\';
-    out += shown;
-  }
-  return out + '"';
-}
-
 std::shared_ptr<const RuntimePolicy> read_runtime(const YamlNode& node,
                                                   const SourceText& source,
                                                   DiagnosticSink& sink) {
@@ -197,7 +188,7 @@ std::string print_runtime(const RuntimePolicy& runtime) {
   for (std::size_t i = has_top ? 1 : 0; i < runtime.patches.size(); ++i) {
     const RuntimePatch& patch = runtime.patches[i];
     const std::string text = patch_text(runtime, patch, false, "      ");
-    layers += "    " + yaml_quoted(patch.layer_glob) + ':' +
+    layers += "    " + quoted(patch.layer_glob) + ':' +
               (text.empty() ? " {}\n" : '\n' + text);
   }
   return out + (layers.empty() ? "" : "  layers:\n" + layers);

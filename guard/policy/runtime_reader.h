@@ -20,9 +20,6 @@ std::shared_ptr<const RuntimePolicy> read_runtime(const YamlNode& node,
 // The section as YAML, from "runtime:\n" on; reading it gives the same policy.
 std::string print_runtime(const RuntimePolicy& runtime);
 
-// A name as a YAML scalar in double quotes.
-std::string yaml_quoted(std::string_view text);
-
 }  // namespace attnguard
 
 #endif  // ATTNGUARD_GUARD_POLICY_RUNTIME_READER_H_

@@ -8,6 +8,56 @@
 namespace attnguard {
 namespace {
 
+constexpr std::array kKeys = {
+    PolicyKeyInfo{PolicyKey::kVersion, "version", KeyPlace::kTop,
+                  "The version of this format: 1. Required."},
+    PolicyKeyInfo{PolicyKey::kExtends, "extends", KeyPlace::kTop,
+                  "Another policy, relative to this file, or 'built-in'. What "
+                  "this file sets wins over it; engines and suppressions are "
+                  "added to its own."},
+    PolicyKeyInfo{PolicyKey::kSeed, "seed", KeyPlace::kTop,
+                  "Every random choice follows from it."},
+    PolicyKeyInfo{PolicyKey::kCoverage, "coverage", KeyPlace::kTopAndEngine,
+                  "How many cuts and rows each problem gets."},
+    PolicyKeyInfo{PolicyKey::kChecks, "checks", KeyPlace::kTopAndEngine,
+                  "What a violation of each check is. \"*\" is every check; a "
+                  "check's own line wins over it."},
+    PolicyKeyInfo{
+        PolicyKey::kTolerances, "tolerances", KeyPlace::kTopAndEngine,
+        "How much may differ, by check: for all dtypes, or by dtype."},
+    PolicyKeyInfo{PolicyKey::kProblems, "problems", KeyPlace::kTop,
+                  "What to run. Lists expand as a product. Replaces the "
+                  "problems of the extended or built-in policy."},
+    PolicyKeyInfo{PolicyKey::kExtraProblems, "extra_problems", KeyPlace::kTop,
+                  "Problems that are added to those of the extended or "
+                  "built-in policy, or to this file's own."},
+    PolicyKeyInfo{PolicyKey::kEngines, "engines", KeyPlace::kTop,
+                  "Overrides for engines whose name matches a pattern such as "
+                  "\"ggml:*\"; later ones win."},
+    PolicyKeyInfo{PolicyKey::kSuppressions, "suppressions", KeyPlace::kTop,
+                  "Findings that are accepted for now: they are listed and do "
+                  "not fail the run."},
+    PolicyKeyInfo{PolicyKey::kRuntime, "runtime", KeyPlace::kTop,
+                  "The live guard: how often it looks, at what, and what "
+                  "happens on a violation."},
+};
+
+constexpr std::array kSuppressionKeys = {
+    SuppressionKeyInfo{"check", true, &Suppression::check,
+                       "Check id or pattern."},
+    SuppressionKeyInfo{"engine", false, &Suppression::engine,
+                       "Pattern of engine names; left out: every engine."},
+    SuppressionKeyInfo{"problem", false, &Suppression::problem,
+                       "Pattern of problem lines; left out: every problem."},
+    SuppressionKeyInfo{"kind", false, &Suppression::kind,
+                       "Only findings of this kind; left out: every kind."},
+    SuppressionKeyInfo{"reason", true, &Suppression::reason,
+                       "Why they are accepted; reports show it."},
+    SuppressionKeyInfo{"expires", false, nullptr,
+                       "The last day, UTC, on which it holds: YYYY-MM-DD. "
+                       "After it the run fails."},
+};
+
 constexpr std::size_t kLongestShown = 60;  // code points of a name
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -26,6 +76,34 @@ bool is_list_of_numbers(const std::vector<std::string_view>& pieces) {
 }
 
 }  // namespace
+
+std::span<const PolicyKeyInfo> policy_keys() { return kKeys; }
+
+const PolicyKeyInfo* find_policy_key(std::string_view name) {
+  const auto found = std::ranges::find(kKeys, name, &PolicyKeyInfo::name);
+  return found == kKeys.end() ? nullptr : found;
+}
+
+std::vector<std::string_view> policy_key_names(bool in_engine) {
+  std::vector<std::string_view> names;
+  for (const PolicyKeyInfo& info : kKeys)
+    if (!in_engine || info.place == KeyPlace::kTopAndEngine)
+      names.push_back(info.name);
+  return names;
+}
+
+std::span<const SuppressionKeyInfo> suppression_keys() {
+  return kSuppressionKeys;
+}
+
+bool is_map(const YamlNode& node, std::string_view what, std::string_view of,
+            DiagnosticSink& sink) {
+  if (node.kind == YamlNode::Kind::kMap) return true;
+  if (node.kind != YamlNode::Kind::kRefused)
+    sink.error(node.offset, std::string(what) + ": expected a map of " +
+                                std::string(of) + ", got " + describe(node));
+  return false;
+}
 
 std::vector<YamlEntry> checked_entries(const YamlNode& map,
                                        DiagnosticSink& sink) {

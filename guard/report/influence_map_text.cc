@@ -9,7 +9,6 @@
 namespace attnguard {
 namespace {
 
-constexpr std::size_t kMostCells = 24;     // Rows and columns in the picture.
 constexpr std::size_t kMostSentences = 3;  // Wrong rows told in words.
 constexpr std::size_t kIndent = 2;
 
@@ -34,12 +33,12 @@ struct Window {
 };
 
 // The part of `size` that is drawn: from 0 when `first_wrong` is within it.
-Window window_around(std::size_t size, std::size_t first_wrong) {
-  if (size <= kMostCells) return {0, size};
-  if (first_wrong < kMostCells) return {0, kMostCells};
-  const std::size_t begin =
-      std::min(first_wrong - kMostCells / 2, size - kMostCells);
-  return {begin, begin + kMostCells};
+Window window_around(std::size_t size, std::size_t first_wrong,
+                     std::size_t most) {
+  if (size <= most) return {0, size};
+  if (first_wrong < most) return {0, most};
+  const std::size_t begin = std::min(first_wrong - most / 2, size - most);
+  return {begin, begin + most};
 }
 
 std::size_t num_columns(const InfluenceMap& map) {
@@ -102,23 +101,8 @@ std::string key_list(const InfluenceMap& map, const std::string& row,
 
 std::string in_words(const InfluenceMap& map) {
   std::string out;
-  std::size_t told = 0, wrong = 0;
-  for (std::size_t r = 0; r < map.cells.size(); ++r) {
-    const std::string moved = key_list(map, map.cells[r], 'X');
-    const std::string missed = key_list(map, map.cells[r], 'o');
-    if (moved.empty() && missed.empty()) continue;
-    ++wrong;
-    if (told == kMostSentences) continue;
-    ++told;
-    const std::string row = "  row " + label(map.first_row, r);
-    if (!moved.empty())
-      out += row + " is moved by " + moved + ", and must not be\n";
-    if (!missed.empty())
-      out += row + " is not moved by " + missed + ", and should be\n";
-  }
-  if (wrong > told)
-    out += "  and so on in " +
-           counted(static_cast<std::int64_t>(wrong - told), "more row") + "\n";
+  for (const std::string& sentence : influence_sentences(map, kMostSentences))
+    out += "  " + sentence + "\n";
   return out.empty() ? out : out + "\n";
 }
 
@@ -138,7 +122,31 @@ std::string legend(const InfluenceMap& map, const Painter& paint) {
 
 }  // namespace
 
-std::string draw_influence_map(const InfluenceMap& map, const Painter& paint) {
+std::vector<std::string> influence_sentences(const InfluenceMap& map,
+                                             std::size_t most) {
+  std::vector<std::string> out;
+  std::size_t told = 0, wrong = 0;
+  for (std::size_t r = 0; r < map.cells.size(); ++r) {
+    const std::string moved = key_list(map, map.cells[r], 'X');
+    const std::string missed = key_list(map, map.cells[r], 'o');
+    if (moved.empty() && missed.empty()) continue;
+    ++wrong;
+    if (told == most) continue;
+    ++told;
+    const std::string row = "row " + label(map.first_row, r);
+    if (!moved.empty())
+      out.push_back(row + " is moved by " + moved + ", and must not be");
+    if (!missed.empty())
+      out.push_back(row + " is not moved by " + missed + ", and should be");
+  }
+  if (wrong > told)
+    out.push_back("and so on in " +
+                  counted(static_cast<std::int64_t>(wrong - told), "more row"));
+  return out;
+}
+
+std::string draw_influence_map(const InfluenceMap& map, const Painter& paint,
+                               std::size_t most) {
   const std::size_t columns = num_columns(map);
   if (columns == 0) return {};
   std::size_t wrong_row = 0, wrong_column = 0;
@@ -148,10 +156,10 @@ std::string draw_influence_map(const InfluenceMap& map, const Painter& paint) {
     wrong_row = r;
     wrong_column = static_cast<std::size_t>(wrong - map.cells[r].begin());
   }
-  const Window shown_rows = window_around(map.cells.size(), wrong_row);
-  const Window shown_columns = window_around(columns, wrong_column);
+  const Window shown_rows = window_around(map.cells.size(), wrong_row, most);
+  const Window shown_columns = window_around(columns, wrong_column, most);
   std::string out = picture(map, shown_rows, shown_columns, paint);
-  if (map.cells.size() > kMostCells || columns > kMostCells)
+  if (map.cells.size() > most || columns > most)
     out += paint(Ink::kDim, fmt::format("  a part of {} rows and {} keys",
                                         map.cells.size(), columns)) +
            "\n";

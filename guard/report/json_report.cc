@@ -1,13 +1,22 @@
 // For programs. The schema is versioned: fields may be added under one
-// number, and none changes its meaning or goes.
+// number, and none changes its meaning or goes. It is written down in
+// attnguard-report.schema.json, which is installed.
 //
 //   {schema_version, tool: {name, version, command}, verdict, exit_code,
-//    totals, runs: [{engine, policy, seed, threads, verdict, note, totals,
-//      problems: [{problem, location, verdict, note, engine_calls,
-//        engine_seconds, guard_seconds, check_verdicts, smallest_failing,
-//        replay, influence_map, diagnosis, checks: [{check, verdict,
-//        warning_only, note,
-//          coverage, num_findings, findings: [...]}]}]}]}
+//    totals, runs: [{engine, policy, policy_found, policy_digest,
+//      shard: {index, count, num_problems}, seed, threads, verdict, note,
+//      totals, problems: [{problem, number, location, verdict, unchecked, note,
+//        engine_calls, engine_seconds, guard_seconds, check_verdicts,
+//        smallest_failing, replay, influence_map, diagnosis, checks: [{check,
+//        verdict, warning_only, note,
+//          coverage, num_findings, num_by_kind: [{kind, num_findings}],
+//          largest_difference, largest_probe, num_suppressed, accepted: [...],
+//          findings: [...]}]}],
+//      suppressions: [{check, engine, problem, kind, reason, expires, location,
+//        baseline, expired, reached, num_findings}]}]}
+//
+// A finding's `suppressed` is the reason why it is accepted, or null. Entries
+// of a baseline stand among the suppressions.
 //
 // JSON has no NaN and no infinities: they are the strings "NaN", "Infinity"
 // and "-Infinity". An index that does not apply is null.
@@ -42,6 +51,7 @@ Json totals_json(const Totals& totals) {
   return {{"num_problems", totals.num_problems},
           {"problems", std::move(problems)},
           {"violations", totals.violations},
+          {"suppressed", totals.suppressed},
           {"warnings", totals.warnings},
           {"engine_calls", totals.engine_calls},
           {"engine_seconds", number(totals.engine_seconds)},
@@ -62,7 +72,49 @@ Json finding_json(const Finding& finding) {
           {"observed", number(finding.observed)},
           {"expected", number(finding.expected)},
           {"bound", number(finding.bound)},
-          {"message", finding.message}};
+          {"message", finding.message},
+          {"suppressed",
+           finding.suppressed.empty() ? Json() : Json(finding.suppressed)}};
+}
+
+Json location_json(const SourceLocation& location) {
+  if (location.file.empty() && location.line == 0) return nullptr;
+  return {{"file", location.file},
+          {"line", location.line},
+          {"column", location.column}};
+}
+
+Json accepted_json(const CheckResult& check) {
+  Json accepted = Json::array();
+  for (const AcceptedFindings& one : check.accepted)
+    accepted.push_back({{"kind", finding_kind_name(one.kind)},
+                        {"num_findings", one.num_findings},
+                        {"reason", one.reason},
+                        {"location", location_json(one.location)},
+                        {"baseline", one.baseline}});
+  return accepted;
+}
+
+Json kinds_json(const CheckResult& check) {
+  Json kinds = Json::array();
+  for (const auto& [kind, count] : check.num_by_kind)
+    kinds.push_back(
+        {{"kind", finding_kind_name(kind)}, {"num_findings", count}});
+  return kinds;
+}
+
+Json suppression_json(const SuppressionUse& use) {
+  return {{"check", use.check},
+          {"engine", use.engine},
+          {"problem", use.problem},
+          {"kind", use.kind.empty() ? Json() : Json(use.kind)},
+          {"reason", use.reason},
+          {"expires", use.expires.empty() ? Json() : Json(use.expires)},
+          {"location", location_json(use.location)},
+          {"baseline", use.baseline},
+          {"expired", use.expired},
+          {"reached", use.reached},
+          {"num_findings", use.num_findings}};
 }
 
 Json check_json(const CheckResult& check) {
@@ -75,6 +127,11 @@ Json check_json(const CheckResult& check) {
           {"note", check.note},
           {"coverage", check.coverage},
           {"num_findings", check.num_findings},
+          {"num_by_kind", kinds_json(check)},
+          {"largest_difference", number(check.largest_difference)},
+          {"largest_probe", check.largest_probe},
+          {"num_suppressed", check.num_suppressed},
+          {"accepted", accepted_json(check)},
           {"findings", std::move(findings)}};
 }
 
@@ -108,13 +165,6 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
           {"problems", diagnosis.problems}};
 }
 
-Json location_json(const SourceLocation& location) {
-  if (location.file.empty() && location.line == 0) return nullptr;
-  return {{"file", location.file},
-          {"line", location.line},
-          {"column", location.column}};
-}
-
 // How many checks of the problem ended with each verdict.
 Json check_verdicts_json(const ProblemResult& problem) {
   Json counts = Json::object();
@@ -132,8 +182,10 @@ Json problem_json(const ProblemResult& problem) {
   for (const CheckResult& check : problem.checks)
     checks.push_back(check_json(check));
   return {{"problem", problem.problem_line},
+          {"number", problem.number},
           {"location", location_json(problem.location)},
           {"verdict", verdict_name(problem.verdict)},
+          {"unchecked", problem.unchecked},
           {"note", problem.note},
           {"engine_calls", problem.engine_calls},
           {"engine_seconds", number(problem.engine_seconds)},
@@ -151,14 +203,24 @@ Json run_json(const RunResult& run) {
   Json problems = Json::array();
   for (const ProblemResult& problem : run.problems)
     problems.push_back(problem_json(problem));
+  Json suppressions = Json::array();
+  for (const SuppressionUse& use : run.suppressions)
+    suppressions.push_back(suppression_json(use));
   return {{"engine", run.engine},
           {"policy", run.policy},
+          {"policy_found", run.policy_found},
+          {"policy_digest", run.policy_digest},
+          {"shard",
+           {{"index", run.shard.index},
+            {"count", run.shard.count},
+            {"num_problems", run.shard.num_problems}}},
           {"seed", run.seed},
           {"threads", run.threads},
           {"verdict", verdict_name(run.verdict)},
           {"note", run.note},
           {"totals", totals_json(totals_of({&run, 1}))},
-          {"problems", std::move(problems)}};
+          {"problems", std::move(problems)},
+          {"suppressions", std::move(suppressions)}};
 }
 
 std::string render(std::span<const RunResult> results,
@@ -166,21 +228,25 @@ std::string render(std::span<const RunResult> results,
   Json runs = Json::array();
   for (const RunResult& run : results) runs.push_back(run_json(run));
   const Verdict verdict = combine_runs(results);
-  const Json report = {{"schema_version", kSchemaVersion},
-                       {"tool",
-                        {{"name", "attnguard"},
-                         {"version", options.version},
-                         {"command", options.command_line}}},
-                       {"verdict", verdict_name(verdict)},
-                       {"exit_code", exit_code(verdict)},
-                       {"totals", totals_json(totals_of(results))},
-                       {"runs", std::move(runs)}};
+  const Json report = {
+      {"schema_version", kSchemaVersion},
+      {"tool",
+       {{"name", "attnguard"},
+        {"version", options.version},
+        {"command", options.command_line}}},
+      {"verdict", verdict_name(verdict)},
+      {"exit_code", options.exit_code.value_or(exit_code(verdict))},
+      {"totals", totals_json(totals_of(results))},
+      {"runs", std::move(runs)}};
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
 const ReportFormat kReportJson = {
-    "json", "everything, for programs; schema_version 1", render};
+    "json",
+    "everything, for programs: schema_version 1, "
+    "share/attnguard/attnguard-report.schema.json",
+    render};
 
 }  // namespace attnguard

@@ -4,12 +4,18 @@
 //   violation       failure        not applicable, unsupported   skipped
 //   engine error    error          inconclusive  error, type "inconclusive"
 //
+//   suppressed      skipped, with the reason
+//
+// Elements and attributes are those of Jenkins' junit-10.xsd, which GitLab and
+// the others read too.
+//
 // JUnit has no warnings: a check that only warns passes, and its findings
 // stand in system-out. A suite is green exactly when the run passed: where no
 // testcase of a check says what went wrong, one for the problem or the whole
 // run does.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <pugixml.hpp>
 #include <sstream>
 
@@ -46,11 +52,12 @@ std::string seconds_text(double seconds) {
   return fmt::format("{:.6f}", seconds);
 }
 
-void set_counts(pugi::xml_node node, const Counts& counts) {
+// A suite has a count of what was skipped, the document has none.
+void set_counts(pugi::xml_node node, const Counts& counts, bool suite) {
   set(node, "tests", std::to_string(counts.tests));
   set(node, "failures", std::to_string(counts.failures));
   set(node, "errors", std::to_string(counts.errors));
-  set(node, "skipped", std::to_string(counts.skipped));
+  if (suite) set(node, "skipped", std::to_string(counts.skipped));
   set(node, "time", seconds_text(counts.seconds));
 }
 
@@ -59,6 +66,7 @@ struct Case {
   std::string name;
   Verdict verdict = Verdict::kPass;
   bool warning_only = false;
+  bool suppressed = false;
   std::string message;
   std::string body;
 };
@@ -80,13 +88,35 @@ std::string finding_line(const Finding& finding) {
                             finding.message);
 }
 
+// "suppressed: 5 findings (reason)"
+std::string suppressed_text(const CheckResult& check) {
+  std::string text = "suppressed: ";
+  for (const AcceptedFindings& one : check.accepted)
+    text += fmt::format("{}{} of {} ({})",
+                        &one == &check.accepted.front() ? "" : ", ",
+                        counted(one.num_findings, "finding"),
+                        finding_kind_name(one.kind), one.reason);
+  return text;
+}
+
+// The first finding that is not accepted; nullptr when none was kept.
+const Finding* first_open(const CheckResult& check) {
+  for (const Finding& finding : check.findings)
+    if (finding.suppressed.empty()) return &finding;
+  return nullptr;
+}
+
 std::string violation_body(const ProblemResult& problem,
                            const CheckResult& check) {
   std::string body = "\n";
-  for (const Finding& finding : check.findings) body += finding_line(finding);
-  const auto kept = static_cast<std::int64_t>(check.findings.size());
-  if (check.num_findings > kept)
-    body += fmt::format("and {} more\n", check.num_findings - kept);
+  std::int64_t rest = check.num_findings - check.num_suppressed;
+  for (const Finding& finding : check.findings) {
+    if (!finding.suppressed.empty()) continue;
+    body += finding_line(finding);
+    --rest;
+  }
+  if (rest > 0) body += fmt::format("and {} more\n", rest);
+  if (check.num_suppressed > 0) body += suppressed_text(check) + "\n";
   if (!problem.smallest_failing.empty())
     body += "smallest failing case: " + problem.smallest_failing + "\n";
   if (problem.diagnosis)
@@ -103,11 +133,16 @@ Case check_case(const ProblemResult& problem, const CheckResult& check) {
             .message = check.note,
             .body = ""};
   if (check.verdict != Verdict::kViolation) return made;
+  made.suppressed = check.suppressed();
+  if (made.suppressed) {
+    made.message = suppressed_text(check);
+    return made;
+  }
   made.body = violation_body(problem, check);
-  made.message =
-      fmt::format("{}{}{}", counted(check.num_findings, "finding"),
-                  check.findings.empty() ? "" : ": ",
-                  check.findings.empty() ? "" : check.findings.front().message);
+  const Finding* first = first_open(check);
+  made.message = fmt::format(
+      "{}{}{}", counted(check.num_findings - check.num_suppressed, "finding"),
+      first == nullptr ? "" : ": ", first == nullptr ? "" : first->message);
   return made;
 }
 
@@ -117,7 +152,7 @@ bool is_bad(Verdict verdict) {
 }
 
 bool is_red(const Case& one) {
-  return is_bad(one.verdict) && !one.warning_only;
+  return is_bad(one.verdict) && !one.warning_only && !one.suppressed;
 }
 
 // The problem's checks and, where they do not show its verdict, the problem.
@@ -146,7 +181,10 @@ void write_outcome(pugi::xml_node node, const Case& one, Counts& counts) {
     set(child, "message", one.message);
     if (!one.body.empty()) child.text().set(xml_text(one.body).c_str());
   };
-  if (one.warning_only && one.verdict == Verdict::kViolation) {
+  if (one.suppressed) {
+    ++counts.skipped;
+    set(node.append_child("skipped"), "message", one.message);
+  } else if (one.warning_only && one.verdict == Verdict::kViolation) {
     const std::string text = "warning: " + one.message + one.body;
     node.append_child("system-out").text().set(xml_text(text).c_str());
   } else if (one.verdict == Verdict::kViolation) {
@@ -173,9 +211,12 @@ void write_case(pugi::xml_node suite, const RunResult& run, const Case& one,
   write_outcome(node, one, counts);
 }
 
-Counts write_suite(pugi::xml_node root, const RunResult& run) {
+Counts write_suite(pugi::xml_node root, const RunResult& run,
+                   const ReportOptions& options) {
   pugi::xml_node suite = root.append_child("testsuite");
   set(suite, "name", run.engine);
+  if (!options.timestamp.empty()) set(suite, "timestamp", options.timestamp);
+  if (!options.hostname.empty()) set(suite, "hostname", options.hostname);
   pugi::xml_node properties = suite.append_child("properties");
   const auto property = [&](const char* name, std::string_view value) {
     pugi::xml_node node = properties.append_child("property");
@@ -194,7 +235,11 @@ Counts write_suite(pugi::xml_node root, const RunResult& run) {
                            static_cast<double>(cases.size());
     for (const Case& one : cases) write_case(suite, run, one, seconds, counts);
   }
-  if (run.verdict != Verdict::kPass && counts.failures + counts.errors == 0) {
+  const bool expired = std::ranges::any_of(
+      run.suppressions,
+      [](const SuppressionUse& use) { return use.expired && use.reached; });
+  if (run.verdict != Verdict::kPass &&
+      (expired || counts.failures + counts.errors == 0)) {
     const Case whole{
         .name = "run",
         .verdict = run.verdict == Verdict::kViolation ||
@@ -205,7 +250,7 @@ Counts write_suite(pugi::xml_node root, const RunResult& run) {
         .body = ""};
     write_case(suite, run, whole, 0, counts);
   }
-  set_counts(suite, counts);
+  set_counts(suite, counts, true);
   return counts;
 }
 
@@ -219,8 +264,8 @@ std::string render(std::span<const RunResult> results,
   set(root, "name",
       options.version.empty() ? "attnguard" : "attnguard " + options.version);
   Counts all;
-  for (const RunResult& run : results) all.add(write_suite(root, run));
-  set_counts(root, all);
+  for (const RunResult& run : results) all.add(write_suite(root, run, options));
+  set_counts(root, all, false);
   std::ostringstream text;
   document.save(text, "  ");
   return text.str();

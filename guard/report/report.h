@@ -8,6 +8,7 @@
 #ifndef ATTNGUARD_GUARD_REPORT_REPORT_H_
 #define ATTNGUARD_GUARD_REPORT_REPORT_H_
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,10 +18,29 @@
 
 namespace attnguard {
 
+// What a check sees, in words, for reports that explain it: CheckInfo's texts,
+// which a report does not know.
+struct RuleText {
+  std::string_view id;           // "row-sum"
+  std::string_view summary;      // One line.
+  std::string_view explanation;  // The page that `attnguard explain` prints.
+};
+
 struct ReportOptions {
   bool color = false;        // ANSI colours; only formats for people use it.
   std::string version;       // "0.1.0"; left out when empty.
   std::string command_line;  // What produced the results; may be empty.
+
+  // What the command ends with, where that is not the verdict's own code.
+  std::optional<int> exit_code = std::nullopt;
+
+  // Of every check there is; a check without one is named by its id alone.
+  std::span<const RuleText> rules;
+
+  // When and where the run was: "2026-01-31T12:00:00" (UTC) and the machine's
+  // name. Left out when empty.
+  std::string timestamp;
+  std::string hostname;
 };
 
 struct ReportFormat {

@@ -6,9 +6,8 @@ namespace attnguard {
 
 std::span<const ReportFormat* const> all_report_formats() {
   static constexpr std::array kFormats = {
-      &kReportText,
-      &kReportJson,
-      &kReportJunit,
+      &kReportText,   &kReportJson,     &kReportJunit, &kReportSarif,
+      &kReportGithub, &kReportMarkdown, &kReportHtml,
   };
   return kFormats;
 }

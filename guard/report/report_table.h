@@ -9,6 +9,10 @@ namespace attnguard {
 extern const ReportFormat kReportText;
 extern const ReportFormat kReportJson;
 extern const ReportFormat kReportJunit;
+extern const ReportFormat kReportSarif;
+extern const ReportFormat kReportGithub;
+extern const ReportFormat kReportMarkdown;
+extern const ReportFormat kReportHtml;
 
 }  // namespace attnguard
 

@@ -56,14 +56,48 @@ std::string map_code_points(std::string_view text, Append append) {
   return out;
 }
 
+// C0, DEL and C1, but the line break.
+bool is_control(std::uint32_t value) {
+  return (value < 0x20 && value != '\n') || (value >= 0x7F && value < 0xA0);
+}
+
+// Reorders, hides or joins the text around it, or is no character at all.
+bool is_invisible(std::uint32_t value) {
+  return (value >= 0x200B && value <= 0x200F) ||
+         (value >= 0x2028 && value <= 0x202E) ||
+         (value >= 0x2060 && value <= 0x2069) || value == 0xFEFF ||
+         (value & 0xFFFE) == 0xFFFE;
+}
+
+void append_html(std::uint32_t value, std::string_view bytes,
+                 std::string& out) {
+  if (is_control(value)) {
+    out += fmt::format("\\x{:02x}", value);
+  } else if (is_invisible(value)) {
+    out += fmt::format("\\u{:04x}", value);
+  } else if (std::string_view("&<>\"'").find(bytes) != std::string_view::npos) {
+    out += fmt::format("&#{};", value);
+  } else {
+    out += bytes;
+  }
+}
+
+std::string percent_encoded(std::string_view text, std::string_view chars) {
+  std::string out;
+  for (char c : text)
+    if (chars.find(c) == std::string_view::npos)
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<std::uint8_t>(c));
+  return out;
+}
+
 }  // namespace
 
 std::string terminal_text(std::string_view text) {
   return map_code_points(
       text, [](std::uint32_t value, std::string_view bytes, std::string& out) {
-        const bool control =
-            (value < 0x20 && value != '\n') || (value >= 0x7F && value < 0xA0);
-        if (control)
+        if (is_control(value))
           out += fmt::format("\\x{:02x}", value);
         else
           out += bytes;
@@ -78,6 +112,69 @@ std::string xml_text(std::string_view text) {
                           : value == '\t' || value == '\n' || value == '\r';
         if (legal) out += bytes;
       });
+}
+
+std::string html_text(std::string_view text) {
+  return map_code_points(text, append_html);
+}
+
+std::string markdown_text(std::string_view text) {
+  static constexpr std::string_view kMarkup = "\\`*_[]#|~$@:";
+  return map_code_points(
+      text, [](std::uint32_t value, std::string_view bytes, std::string& out) {
+        if (value == '\n') {
+          out += ' ';
+        } else if (value < 0x80 && kMarkup.find(bytes) != kMarkup.npos) {
+          // Not a backslash, which code spans and links take literally.
+          out += fmt::format("&#{};", value);
+        } else {
+          append_html(value, bytes, out);
+        }
+      });
+}
+
+std::string markdown_code(std::string_view text) {
+  std::string plain = terminal_text(text);
+  std::ranges::replace(plain, '\n', ' ');
+  std::size_t longest = 0, run = 0;
+  std::string out;
+  for (char c : plain) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+    if (c == '|') out += '\\';  // Tables are split before code is seen.
+    out += c;
+  }
+  const std::string fence(longest + 1, '`');
+  const bool padded = out.empty() || out.front() == '`' || out.back() == '`';
+  return fence + (padded ? " " : "") + out + (padded ? " " : "") + fence;
+}
+
+std::string github_message(std::string_view text) {
+  return percent_encoded(terminal_text(text), "%\r\n");
+}
+
+std::string github_property(std::string_view text) {
+  return percent_encoded(terminal_text(text), "%\r\n:,");
+}
+
+std::string path_uri(std::string_view path) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+  std::string out = path.starts_with('/') ? "file://" : "";
+  for (char c : path)
+    if (kPlain.find(c) != kPlain.npos)
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<std::uint8_t>(c));
+  return out;
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  std::size_t end = most;
+  while (end > 0 && (static_cast<std::uint8_t>(text[end]) & 0xC0) == 0x80)
+    --end;
+  return std::string(text.substr(0, end)) + "...";
 }
 
 std::size_t text_width(std::string_view text) {

@@ -33,17 +33,18 @@ std::vector<Group> group_by_check(const RunResult& run) {
   std::vector<Group> groups;
   for (std::size_t p = 0; p < run.problems.size(); ++p) {
     for (const CheckResult& check : run.problems[p].checks) {
-      if (check.verdict != Verdict::kViolation) continue;
+      if (check.verdict != Verdict::kViolation || check.suppressed()) continue;
       auto group = std::ranges::find(groups, check.check, &Group::check);
       if (group == groups.end()) {
         groups.push_back({.check = check.check, .entries = {}});
         group = groups.end() - 1;
       }
       group->warning_only &= check.warning_only;
-      group->total += check.num_findings;
+      group->total += check.num_findings - check.num_suppressed;
       ++group->problems;
       for (const Finding& finding : check.findings)
-        group->entries.push_back({p + 1, &run.problems[p], &finding});
+        if (finding.suppressed.empty())
+          group->entries.push_back({p + 1, &run.problems[p], &finding});
     }
   }
   return groups;

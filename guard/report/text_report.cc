@@ -7,11 +7,14 @@
 #include <array>
 #include <map>
 
+#include "guard/report/check_counts.h"
 #include "guard/report/influence_map_text.h"
 #include "guard/report/report_table.h"
 #include "guard/report/safe_text.h"
+#include "guard/report/summary_text.h"
 #include "guard/report/terminal.h"
 #include "guard/report/text_findings.h"
+#include "guard/report/text_suppressions.h"
 #include "guard/report/totals.h"
 
 namespace attnguard {
@@ -24,38 +27,37 @@ std::string heading(const RunResult& run, const Painter& paint) {
     return paint(Ink::kDim, pad_right(name, 9)) + value + "\n";
   };
   return line("engine", paint(Ink::kBold, terminal_text(run.engine))) +
-         line("policy", terminal_text(run.policy)) +
+         line("policy", terminal_text(run.policy) +
+                            (run.policy_found
+                                 ? "  (found; --policy built-in turns it off)"
+                                 : "")) +
          line("seed", std::to_string(run.seed)) +
          line("threads", std::to_string(run.threads)) + "\n";
 }
 
 // How often each check ended with each verdict; columns of zeros are left out.
 std::string check_table(const RunResult& run, const Painter& paint) {
-  std::vector<std::string> ids;
-  std::map<std::string, std::array<std::int64_t, kNumVerdicts>> counts;
-  std::array<std::int64_t, kNumVerdicts> sums{};
-  for (const ProblemResult& problem : run.problems) {
-    for (const CheckResult& check : problem.checks) {
-      if (std::ranges::find(ids, check.check) == ids.end())
-        ids.push_back(check.check);
-      const auto v = static_cast<std::size_t>(check.verdict);
-      ++counts[check.check][v];
-      ++sums[v];
-    }
-  }
-  if (ids.empty()) return {};
+  const CheckCounts counts = count_checks(run);
+  if (counts.rows.empty()) return {};
   std::vector<Column> columns = {
       {.title = "check", .right = false, .cells = {}}};
-  for (const std::string& id : ids)
-    columns[0].cells.push_back({terminal_text(id)});
-  for (std::size_t v = 0; v < kNumVerdicts; ++v) {
-    const auto verdict = static_cast<Verdict>(v);
-    if (sums[v] == 0 && verdict != Verdict::kPass) continue;
+  for (const CheckCounts::Row& row : counts.rows)
+    columns[0].cells.push_back({terminal_text(row.check)});
+  for (Verdict verdict : counts.verdicts) {
     Column column{.title = verdict_words(verdict), .cells = {}};
-    for (const std::string& id : ids) {
-      const std::int64_t count = counts[id][v];
+    for (const CheckCounts::Row& row : counts.rows) {
+      const std::int64_t count = row.of(verdict);
       column.cells.push_back({count == 0 ? "-" : std::to_string(count),
                               count == 0 ? Ink::kDim : verdict_ink(verdict)});
+    }
+    columns.push_back(std::move(column));
+  }
+  if (counts.suppressed > 0) {
+    Column column{.title = "suppressed", .cells = {}};
+    for (const CheckCounts::Row& row : counts.rows) {
+      const std::int64_t count = row.suppressed;
+      column.cells.push_back({count == 0 ? "-" : std::to_string(count),
+                              count == 0 ? Ink::kDim : Ink::kPlain});
     }
     columns.push_back(std::move(column));
   }
@@ -199,38 +201,6 @@ std::string smallest_case(const RunResult& run, const Painter& paint) {
   return out;
 }
 
-// "7 problems: 2 violated, 1 inconclusive, 3 passed, 1 unsupported"
-std::string problem_counts(const Totals& totals) {
-  struct Word {
-    Verdict verdict;
-    const char* word;
-  };
-  constexpr std::array<Word, 6> kWords = {{
-      {Verdict::kViolation, "violated"},
-      {Verdict::kEngineError, "failed in the engine"},
-      {Verdict::kInconclusive, "inconclusive"},
-      {Verdict::kPass, "passed"},
-      {Verdict::kUnsupported, "unsupported"},
-      {Verdict::kNotApplicable, "not applicable"},
-  }};
-  std::string out;
-  for (const Word& word : kWords) {
-    const std::int64_t count = totals.of(word.verdict);
-    if (count == 0) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, word.word);
-  }
-  return counted(totals.num_problems, "problem") +
-         (out.empty() ? "" : ": " + out);
-}
-
-// Three digits that say something: "1.25 s", "3.00 ms", "85.1 us".
-std::string duration(double seconds) {
-  if (seconds >= 100) return fmt::format("{:.0f} s", seconds);
-  if (seconds >= 1) return fmt::format("{:#.3g} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:#.3g} ms", seconds * 1e3);
-  return fmt::format("{:.1f} us", seconds * 1e6);
-}
-
 std::string summary(std::string_view name, Verdict verdict,
                     const Totals& totals, const Painter& paint) {
   return fmt::format(
@@ -249,20 +219,22 @@ std::string run_text(const RunResult& run, const Painter& paint) {
   if (!run.note.empty()) out += terminal_text(run.note) + "\n\n";
   return out + check_table(run, paint) + problem_list(run, paint) +
          unsupported_list(run, paint) + draw_findings(run, paint) +
-         smallest_case(run, paint);
+         draw_suppressed(run, paint) + smallest_case(run, paint);
 }
 
 std::string render(std::span<const RunResult> results,
                    const ReportOptions& options) {
   const Painter paint(options.color);
-  std::string out = paint(Ink::kBold, options.version.empty()
-                                          ? "attnguard"
-                                          : "attnguard " + options.version) +
-                    "\n";
+  std::string out =
+      paint(Ink::kBold, options.version.empty()
+                            ? "attnguard"
+                            : "attnguard " + terminal_text(options.version)) +
+      "\n";
   if (!options.command_line.empty())
     out += paint(Ink::kDim, terminal_text(options.command_line)) + "\n";
   out += "\n";
   for (const RunResult& run : results) out += run_text(run, paint);
+  out += draw_unused_suppressions(results, paint);
   if (results.size() > 1)
     for (const RunResult& run : results)
       out += summary(run.engine, run.verdict, totals_of({&run, 1}), paint);

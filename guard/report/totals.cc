@@ -1,6 +1,8 @@
 #include "guard/report/totals.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "guard/report/report.h"
 
@@ -20,20 +22,59 @@ Totals totals_of(std::span<const RunResult> results) {
       totals.engine_calls += problem.engine_calls;
       totals.engine_seconds += problem.engine_seconds;
       totals.guard_seconds += problem.guard_seconds;
-      for (const CheckResult& check : problem.checks)
+      for (const CheckResult& check : problem.checks) {
+        totals.suppressed += check.num_suppressed;
         (check.warning_only ? totals.warnings : totals.violations) +=
-            check.num_findings;
+            check.num_findings - check.num_suppressed;
+      }
     }
   }
   return totals;
 }
 
 bool is_warning(const CheckResult& check) {
-  return check.warning_only && check.verdict == Verdict::kViolation;
+  return check.warning_only && check.verdict == Verdict::kViolation &&
+         !check.suppressed();
 }
 
 bool has_warning(const ProblemResult& problem) {
   return std::ranges::any_of(problem.checks, is_warning);
+}
+
+std::vector<const SuppressionUse*> unused_suppressions(
+    std::span<const RunResult> results) {
+  struct Seen {
+    const SuppressionUse* use;
+    bool reached = false;
+    bool used = false;
+  };
+  // The runs of one command have one policy, of which each engine sees a part.
+  using Key = std::tuple<bool, std::string, std::string, std::string,
+                         std::string, int, int>;
+  std::map<Key, std::size_t> place;
+  std::vector<Seen> all;
+  for (const RunResult& run : results)
+    for (const SuppressionUse& use : run.suppressions) {
+      const Key key(use.baseline, use.check, use.engine, use.problem, use.kind,
+                    use.location.line, use.location.column);
+      const auto [at, added] = place.emplace(key, all.size());
+      if (added) all.push_back({&use});
+      Seen& seen = all[at->second];
+      seen.reached |= use.reached && !use.expired;
+      seen.used |= use.num_findings > 0;
+    }
+  std::vector<const SuppressionUse*> unused;
+  for (const Seen& seen : all)
+    if (seen.reached && !seen.used) unused.push_back(seen.use);
+  return unused;
+}
+
+std::string suppression_text(const SuppressionUse& use) {
+  std::string text = use.check;
+  if (!use.kind.empty()) text += ", " + use.kind + ",";
+  if (use.engine != "*") text += " on " + use.engine;
+  if (use.problem != "*") text += " with '" + use.problem + "'";
+  return text;
 }
 
 Verdict combine_runs(std::span<const RunResult> results) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "guard/finding/result.h"
 
@@ -16,6 +18,7 @@ struct Totals {
   std::array<std::int64_t, kNumVerdicts> problems{};  // by verdict
   std::int64_t num_problems = 0;
   std::int64_t violations = 0;  // findings that fail the run
+  std::int64_t suppressed = 0;  // findings that are accepted
   std::int64_t warnings = 0;    // findings of checks that only warn
   std::int64_t engine_calls = 0;
   double engine_seconds = 0;
@@ -31,9 +34,18 @@ struct Totals {
 
 Totals totals_of(std::span<const RunResult> results);
 
-// A violation that the policy's severity turned into a warning.
+// A violation that the policy's severity turned into a warning, unless all of
+// its findings are accepted.
 bool is_warning(const CheckResult& check);
 bool has_warning(const ProblemResult& problem);
+
+// Suppressions, and entries of a baseline, that were reached in one of the
+// runs and accept nothing in any of them, in their order.
+std::vector<const SuppressionUse*> unused_suppressions(
+    std::span<const RunResult> results);
+
+// "row-sum, mass, on builtin:* with *seq_len_q=1 *"
+std::string suppression_text(const SuppressionUse& use);
 
 }  // namespace attnguard
 

@@ -4,6 +4,7 @@
 
 #include "guard/report/report.h"
 #include "tests/report/sample_results.h"
+#include "tests/support/json_schema.h"
 
 namespace attnguard {
 namespace {
@@ -57,6 +58,37 @@ TEST(JsonReport, ReplacesInvalidUtf8AndKeepsTheRest) {
   EXPECT_NE(engine.find("a\"b'c<d>&e]]>\x1b[31m\x01"), std::string::npos);
   EXPECT_NE(engine.find("\xEF\xBF\xBD"), std::string::npos);
   EXPECT_EQ(engine.find('\xff'), std::string::npos);
+}
+
+// The published schema; what a report of another version must not be.
+TEST(JsonReport, IsValidByThePublishedSchema) {
+  const std::string schema =
+      ATTNGUARD_TEST_DATA "/../guard/report/attnguard-report.schema.json";
+  ATTNGUARD_NEED_SCHEMA(schema);
+  RunResult hostile = sample::hostile_run();
+  for (ProblemResult& problem : hostile.problems)
+    if (problem.map) problem.map->cells = {"#X", ".o"};
+  for (const std::vector<RunResult>& results :
+       std::vector<std::vector<RunResult>>{
+           {},
+           {sample::passing_run(), sample::failing_run(), sample::empty_run()},
+           {hostile}})
+    EXPECT_EQ(schema_errors(schema, rendered(results).dump()), "");
+
+  const auto errors_with = [&](const char* pointer, nlohmann::json value) {
+    nlohmann::json report = rendered({sample::failing_run()});
+    report[nlohmann::json::json_pointer(pointer)] = std::move(value);
+    return schema_errors(schema, report.dump());
+  };
+  EXPECT_NE(errors_with("/schema_version", 2), "");
+  EXPECT_NE(errors_with("/verdict", "passed"), "");
+  EXPECT_NE(errors_with("/runs/0/problems/1/checks/1/findings/0/kind", "x"),
+            "");
+  EXPECT_NE(errors_with("/runs/0/problems/1/checks/1/findings/0/query", -1),
+            "");
+  EXPECT_NE(errors_with("/runs/0/totals/problems/pass", "1"), "");
+  EXPECT_NE(errors_with("/runs/0/problems/1/influence_map/cells/0", "#?"), "");
+  EXPECT_EQ(errors_with("/runs/0/added_later", 1), "");
 }
 
 }  // namespace

@@ -265,8 +265,7 @@ Status reference_by_dlpack(const dlpack::Call& call, bool ignore_mask) {
     problem.mask = Mask();
     problem.mask_form = MaskForm::kImplied;
   } else if (call.mask != nullptr) {
-    inner.mask = {problem.mask_form,
-                  static_cast<const std::byte*>(call.mask->data)};
+    inner.mask = dlpack::mask(*call.mask, problem).value();
   }
   return reference_engine().run(inner);
 }

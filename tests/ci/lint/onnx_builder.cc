@@ -43,6 +43,20 @@ void fill(onnx::TensorProto& tensor, const Dims& dims,
   tensor.set_raw_data(bytes);
 }
 
+void describe(onnx::ValueInfoProto& info, const std::string& name,
+              const Dims& dims, int type) {
+  info.set_name(name);
+  auto& tensor = *info.mutable_type()->mutable_tensor_type();
+  tensor.set_elem_type(type);
+  tensor.mutable_shape();
+  for (std::int64_t dim : dims) {
+    auto& made = *tensor.mutable_shape()->add_dim();
+    if (dim >= 0) made.set_dim_value(dim);
+    if (dim < 0)
+      made.set_dim_param(dim == -1 ? "n" : "n" + std::to_string(-dim));
+  }
+}
+
 }  // namespace
 
 struct Builder::State {
@@ -67,22 +81,29 @@ Builder::Builder(int opset) : state_(std::make_unique<State>()) {
 Builder::Builder(Builder&&) = default;
 Builder::~Builder() = default;
 
+void Builder::import_domain(const std::string& domain) {
+  auto* import = state_->model.add_opset_import();
+  import->set_domain(domain);
+  import->set_version(1);
+}
+
 Value Builder::input(const std::string& name, const Dims& dims, int type) {
-  auto& info = *state_->graph().add_input();
-  info.set_name(name);
-  auto& tensor = *info.mutable_type()->mutable_tensor_type();
-  tensor.set_elem_type(type);
-  tensor.mutable_shape();
-  for (std::int64_t dim : dims) {
-    auto& made = *tensor.mutable_shape()->add_dim();
-    if (dim >= 0) made.set_dim_value(dim);
-    if (dim < 0) made.set_dim_param("n");
-  }
+  describe(*state_->graph().add_input(), name, dims, type);
   return name;
 }
 
 void Builder::output(const Value& value) {
   state_->graph().add_output()->set_name(value);
+}
+
+void Builder::output(const Value& value, const std::string& name,
+                     const Dims& dims, int type) {
+  auto& node = *state_->graph().add_node();
+  node.set_op_type("Identity");
+  node.set_name("Identity_" + name);
+  node.add_input(value);
+  node.add_output(name);
+  describe(*state_->graph().add_output(), name, dims, type);
 }
 
 Value Builder::constant(const Dims& dims, const std::vector<double>& values,
@@ -132,6 +153,21 @@ Value Builder::op(const std::string& type, const std::vector<Value>& inputs,
     }
   }
   return node.output(0);
+}
+
+std::vector<Value> Builder::op_outputs(const std::string& type,
+                                       const std::vector<Value>& inputs,
+                                       std::size_t count,
+                                       const Attributes& attributes,
+                                       const std::string& domain) {
+  std::vector<Value> outputs = {op(type, inputs, attributes, "", domain)};
+  auto& nodes = *state_->graph().mutable_node();
+  onnx::NodeProto& node = *nodes.Mutable(nodes.size() - 1);
+  while (outputs.size() < count) {
+    outputs.push_back(state_->fresh());
+    node.add_output(outputs.back());
+  }
+  return outputs;
 }
 
 void Builder::wrap_in_if(const Value& result) {

@@ -15,7 +15,8 @@ namespace attnguard::lint_test {
 constexpr int kFloat = 1, kInt64 = 7, kBool = 9, kHalf = 10;
 
 using Value = std::string;
-using Dims = std::vector<std::int64_t>;  // -1: a symbolic one.
+using Dims = std::vector<std::int64_t>;  // Negative: symbolic, equal numbers
+                                         // being the same length.
 using AttributeValue = std::variant<std::int64_t, double, std::string, Dims>;
 using Attributes = std::map<std::string, AttributeValue>;
 
@@ -27,6 +28,9 @@ class Builder {
 
   Value input(const std::string& name, const Dims& dims, int type = kFloat);
   void output(const Value& value);
+  // The same under another name, with its shape and type said.
+  void output(const Value& value, const std::string& name, const Dims& dims,
+              int type = kFloat);
   // Raw bytes of the type; fp16 by rounding.
   Value constant(const Dims& dims, const std::vector<double>& values,
                  int type = kFloat, const std::string& name = "");
@@ -44,6 +48,13 @@ class Builder {
   Value op(const std::string& type, const std::vector<Value>& inputs,
            const Attributes& attributes = {}, const std::string& name = "",
            const std::string& domain = "");
+  // The same for operators with several outputs.
+  std::vector<Value> op_outputs(const std::string& type,
+                                const std::vector<Value>& inputs,
+                                std::size_t count, const Attributes& attributes,
+                                const std::string& domain = "");
+  // Operators of a domain other than ai.onnx need this.
+  void import_domain(const std::string& domain);
   // Moves all nodes and initialisers made so far into the then-branch of an
   // If; inputs stay outside.
   void wrap_in_if(const Value& result);

@@ -1,0 +1,91 @@
+#include "guard/report/text_suppressions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "guard/report/safe_text.h"
+#include "guard/report/totals.h"
+
+namespace attnguard {
+namespace {
+
+constexpr std::size_t kMostGone = 10;  // Entries of a baseline that are listed.
+
+struct Group {
+  std::string check;
+  const AcceptedFindings* first;
+  std::int64_t findings = 0;
+  std::int64_t problems = 0;
+
+  bool fits(const std::string& id, const AcceptedFindings& one) const {
+    return check == id && first->kind == one.kind &&
+           first->reason == one.reason && first->location == one.location;
+  }
+};
+
+std::vector<Group> grouped(const RunResult& run) {
+  std::vector<Group> groups;
+  for (const ProblemResult& problem : run.problems)
+    for (const CheckResult& check : problem.checks)
+      for (const AcceptedFindings& one : check.accepted) {
+        auto group = std::ranges::find_if(
+            groups, [&](const Group& g) { return g.fits(check.check, one); });
+        if (group == groups.end())
+          group = groups.insert(group, {check.check, &one});
+        group->findings += one.num_findings;
+        ++group->problems;
+      }
+  return groups;
+}
+
+std::string place_text(const SourceLocation& location) {
+  if (location.file.empty()) return {};
+  return fmt::format(" ({}:{})", location.file, location.line);
+}
+
+}  // namespace
+
+std::string draw_suppressed(const RunResult& run, const Painter& paint) {
+  std::string out;
+  for (const Group& group : grouped(run)) {
+    out += fmt::format("  {}, {}: {} in {}\n", terminal_text(group.check),
+                       finding_kind_name(group.first->kind),
+                       counted(group.findings, "finding"),
+                       counted(group.problems, "problem"));
+    const std::string why =
+        group.first->reason + place_text(group.first->location);
+    out += paint(Ink::kDim, indented(terminal_text(why), 4));
+  }
+  if (out.empty()) return out;
+  return paint(Ink::kBold, "suppressed") + "\n" + out + "\n";
+}
+
+std::string draw_unused_suppressions(std::span<const RunResult> results,
+                                     const Painter& paint) {
+  std::string unused, gone;
+  std::size_t num_gone = 0;
+  for (const SuppressionUse* use : unused_suppressions(results)) {
+    const std::string text = terminal_text(suppression_text(*use));
+    if (!use->baseline)
+      unused +=
+          fmt::format("  {}:{}: {} ({})\n", terminal_text(use->location.file),
+                      use->location.line, text, terminal_text(use->reason));
+    else if (++num_gone <= kMostGone)
+      gone += "  " + text + "\n";
+  }
+  if (num_gone > kMostGone)
+    gone += fmt::format("  and {} more\n", num_gone - kMostGone);
+  if (!unused.empty())
+    unused =
+        paint(Ink::kYellow, "suppressions that suppress nothing: remove them") +
+        "\n" + unused + "\n";
+  if (!gone.empty())
+    gone = paint(Ink::kYellow,
+                 "known findings that are gone: write a new baseline") +
+           "\n" + gone + "\n";
+  return unused + gone;
+}
+
+}  // namespace attnguard
