@@ -1,11 +1,12 @@
 #include "guard/runtime/attnguard_guard.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
