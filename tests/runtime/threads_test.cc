@@ -146,12 +146,16 @@ int in_child(Guard& guard, LayerHandle layer, CountingSink& sink,
   if (guard.counters().calls != 50) return 6;
   if (guard.counters().check(LiveCheck::kRecompute).violations != 50) return 7;
   guard.layer("new in the child");
+#if defined(__SANITIZE_THREAD__)
+  return 0;  // It knows no threads that start after a fork.
+#else
   bool thread_ok = false;
   std::thread([&] {
     thread_ok = guard.sampled(layer) &&
                 guard.observe(layer, prepared.right.call()).violations == 0;
   }).join();
   return thread_ok && guard.counters().calls == 51 ? 0 : 8;
+#endif
 }
 
 TEST(LiveThreads, AForkedChildStartsAfreshWhileThreadsAreBusy) {
