@@ -25,6 +25,7 @@ rooms='
 @policies    guard/policy/*
 @runtime     guard/runtime/*
 @report      guard/report/*
+@model       guard/model/*
 @pipeline    guard/pipeline.h
 @adapter     adapters/adapter.h adapters/engines_folder.h
 @formats     fmt/* nlohmann/* pugixml.hpp
@@ -42,13 +43,18 @@ guard/probe/*              @probe @engine @problem @base
 guard/check/*              @check @finding @policy @probe @engine @problem @base
 guard/defect/*             @defect @engine @problem @base
 guard/diagnosis/*          @diagnosis @defect @finding @policy @probe @engine @problem @base
-guard/report/*             @report @finding @problem @base
+guard/model/*              @model @finding @problem @base
+guard/report/*             @report @model @finding @problem @base
 guard/runtime/*            @runtime @check @finding @policy @probe @engine @problem @base
 guard/pipeline.*           @pipeline @runtime @check @diagnosis @defect @finding @policies @probe @engine @problem @base
 adapters/engines_folder.*  @adapter @base
 adapters/adapter.*         @adapter @engine @problem @base
 adapters/defect/*          @own @adapter @defect @engine @problem @base
+<<<<<<< HEAD
 adapters/prometheus/*      @own @runtime @policy @finding @engine @problem @base
+=======
+adapters/*/model*          @own @adapter @model @base
+>>>>>>> ce0b2f1
 adapters/*                 @own @adapter @engine @problem @base
 ci/*                       @anything
 tests/*                    @anything

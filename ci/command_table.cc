@@ -16,6 +16,7 @@ extern const CommandInfo kLintCommand;         // lint
 extern const CommandInfo kReplayCommand;       // replay
 extern const CommandInfo kRuntimeOddsCommand;     // runtime odds
 extern const CommandInfo kRuntimeOptionsCommand;  // runtime options
+extern const CommandInfo kModelCommand;        // model
 
 namespace {
 
@@ -30,6 +31,7 @@ constexpr std::array kCommands = {
     &kReplayCommand,
     &kRuntimeOddsCommand,
     &kRuntimeOptionsCommand,
+    &kModelCommand,
 };
 
 constexpr std::array kGroups = {

@@ -36,25 +36,6 @@ Place library_place(const std::string& path) {
   return {engines.path + "/llama_cpp/lib", engines.origin};
 }
 
-// lib<stem>.so, or the name with a version in it: lib<stem>.so.0,
-// lib<stem>.v0.4.0.so. Empty when the folder has neither.
-std::string find_shared_library(const fs::path& folder,
-                                const std::string& stem) {
-  std::error_code error;
-  const fs::path plain = folder / ("lib" + stem + ".so");
-  if (fs::exists(plain, error)) return plain.string();
-  std::vector<std::string> versioned;
-  const std::string prefix = "lib" + stem + ".";
-  for (fs::directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (name.starts_with(prefix) && name.find(".so") != std::string::npos)
-      versioned.push_back(it->path().string());
-  }
-  if (versioned.empty()) return {};
-  return *std::max_element(versioned.begin(), versioned.end());
-}
-
 struct Files {
   std::string folder, base, registry;
 };
@@ -204,6 +185,23 @@ Result<std::shared_ptr<const Library>> open_library(const Files& files) {
 }
 
 }  // namespace
+
+std::string find_shared_library(const std::string& folder,
+                                const std::string& stem) {
+  std::error_code error;
+  const fs::path plain = fs::path(folder) / ("lib" + stem + ".so");
+  if (fs::exists(plain, error)) return plain.string();
+  std::vector<std::string> versioned;
+  const std::string prefix = "lib" + stem + ".";
+  for (fs::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.starts_with(prefix) && name.find(".so") != std::string::npos)
+      versioned.push_back(it->path().string());
+  }
+  if (versioned.empty()) return {};
+  return *std::max_element(versioned.begin(), versioned.end());
+}
 
 std::string Library::description() const {
   return call.version ? std::string("ggml ") + call.version() : "ggml";

@@ -101,6 +101,11 @@ struct Library {
   std::string description() const;
 };
 
+// lib<stem>.so, or the name with a version in it: lib<stem>.so.0,
+// lib<stem>.v0.4.0.so. Empty when the folder has neither.
+std::string find_shared_library(const std::string& folder,
+                                const std::string& stem);
+
 // `path` is the path= option or empty. kNotFound lists the folders looked in
 // and the command that fetches the libraries, or names the symbol that is
 // missing. kUnsupported when ggml was already loaded from another folder.

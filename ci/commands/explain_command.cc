@@ -1,4 +1,5 @@
-// `attnguard explain`: the page of a check or of a lint rule.
+// `attnguard explain`: the page of a check, of kernels or of whole models, or
+// of a lint rule.
 #include <ostream>
 
 #include "ci/command_table.h"
@@ -6,6 +7,7 @@
 #include "ci/usage.h"
 #include "guard/base/text.h"
 #include "guard/check/check.h"
+#include "guard/model/model_check.h"
 
 namespace attnguard {
 namespace {
@@ -20,10 +22,17 @@ int run_explain(const CommandContext& context) {
     out << rule->explanation;
     return kExitPass;
   }
+  if (const ModelCheckInfo* check = find_model_check(id)) {
+    out << check->explanation << "\nCost\n  " << check->cost << '\n';
+    return kExitPass;
+  }
   const CheckInfo* check = find_check(id);
-  if (check == nullptr)
-    return usage_error(
-        err, "unknown check '" + id + "'" + suggestion(id, check_ids()));
+  if (check == nullptr) {
+    std::vector<std::string_view> known = check_ids();
+    for (std::string_view other : model_check_ids()) known.push_back(other);
+    return usage_error(err,
+                       "unknown check '" + id + "'" + suggestion(id, known));
+  }
   // The page begins with the check's name and summary.
   out << check->explanation;
   if (!check->explanation.ends_with('\n')) out << '\n';
@@ -37,7 +46,8 @@ extern const CommandInfo kExplainCommand = {
     .path = "explain",
     .summary = "Explain a check or a lint rule",
     .operand = {"check",
-                "The id; see 'attnguard list checks' and 'lint-rules'"},
+                "The id; see 'attnguard list checks', 'model-checks' and "
+                "'lint-rules'"},
     .options = {},
     .run = run_explain,
 };

@@ -9,6 +9,7 @@
 #include "ci/usage.h"
 #include "guard/base/text.h"
 #include "guard/check/check.h"
+#include "guard/model/model_check.h"
 #include "guard/pipeline.h"
 #include "guard/report/report.h"
 
@@ -91,12 +92,21 @@ void list_lint_rules(const Policy&, std::ostream& out) {
   print_lines(lines, out);
 }
 
+void list_model_checks(const Policy&, std::ostream& out) {
+  std::vector<Line> lines;
+  for (const ModelCheckInfo* check : all_model_checks())
+    lines.push_back(
+        {std::string(check->id),
+         std::string(check->summary) + " (" + std::string(check->cost) + ")"});
+  print_lines(lines, out);
+}
+
 struct Topic {
   std::string_view name;
   void (*print)(const Policy& policy, std::ostream& out);
 };
 
-constexpr std::array<Topic, 7> kTopics = {{
+constexpr std::array<Topic, 8> kTopics = {{
     {"engines", list_engines},
     {"checks", list_checks},
     {"masks", list_masks},
@@ -104,6 +114,7 @@ constexpr std::array<Topic, 7> kTopics = {{
     {"formats", list_formats},
     {"fields", list_fields},
     {"lint-rules", list_lint_rules},
+    {"model-checks", list_model_checks},
 }};
 
 int run_list(const CommandContext& context) {
@@ -133,8 +144,8 @@ extern const CommandInfo kListCommand = {
     .path = "list",
     .summary = "Print what there is to choose from",
     .operand = {"what",
-                "engines, checks, masks, problems, formats, fields or "
-                "lint-rules"},
+                "engines, checks, masks, problems, formats, fields, "
+                "lint-rules or model-checks"},
     .options = {{"--policy", "FILE", "Whose problems; default: built-in"}},
     .run = run_list,
 };
