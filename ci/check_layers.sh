@@ -50,11 +50,10 @@ guard/pipeline.*           @pipeline @runtime @check @diagnosis @defect @finding
 adapters/engines_folder.*  @adapter @base
 adapters/adapter.*         @adapter @engine @problem @base
 adapters/defect/*          @own @adapter @defect @engine @problem @base
-<<<<<<< HEAD
-adapters/prometheus/*      @own @runtime @policy @finding @engine @problem @base
-=======
+adapters/*/examples/*      @anything
+adapters/*/live*           @own @adapter @runtime @policy @finding @engine @problem @base
 adapters/*/model*          @own @adapter @model @base
->>>>>>> ce0b2f1
+adapters/prometheus/*      @own @runtime @policy @finding @engine @problem @base
 adapters/*                 @own @adapter @engine @problem @base
 ci/*                       @anything
 tests/*                    @anything
