@@ -1,7 +1,7 @@
 // com.microsoft GroupQueryAttention, what decoders run: always causal, last
 // query aligned with last key. All keys but the last seq_len_q are the past;
 // those are the new ones, which the operator appends. sliding_window_keys is
-// local_window_size, sinks are head_sink, and sinks=0 is smooth_softmax.
+// local_window_size, sinks=0 is smooth_softmax.
 #include <algorithm>
 
 #include "adapters/onnxruntime/kernel_table.h"
@@ -20,26 +20,6 @@ bool is_causal_with_window_at_most(const Problem& problem) {
   const std::size_t terms = problem.mask.terms().size();
   return problem.mask.has("causal_bottom_right") &&
          (terms == 1 || (terms == 2 && window_of(problem) != nullptr));
-}
-
-// head_sink has the inputs' type: rounding a sink to fp16 would move weights.
-bool holds_sinks(const Problem& problem) {
-  return problem.dtype != Dtype::kFp16 ||
-         std::all_of(
-             problem.sinks.begin(), problem.sinks.end(),
-             [](double sink) { return quantize(Dtype::kFp16, sink) == sink; });
-}
-
-NodeTensor head_sink(const Problem& problem) {
-  NodeTensor tensor{
-      "head_sink", element_type(problem.dtype), {problem.num_heads}, {}};
-  std::vector<double> sinks;
-  for (std::int64_t h = 0; h < problem.num_heads; ++h)
-    sinks.push_back(problem.sink(h));
-  tensor.bytes.resize(sinks.size() * dtype_size(problem.dtype));
-  encode(problem.dtype, sinks.data(), problem.num_heads, tensor.bytes.data(),
-         1);
-  return tensor;
 }
 
 // smooth_softmax is one sink of 0 for all heads.
@@ -68,7 +48,8 @@ std::string unsupported(const Problem& problem, int) {
   for (std::int64_t b = 0; b < problem.batch; ++b)
     if (problem.len_kv(b) < problem.len_q(b))
       return "every query brings its own key: seq_len_kv >= seq_len_q";
-  if (!holds_sinks(problem)) return "head_sink is fp16, and a sink is not";
+  if (!has_only_smooth_sinks(problem))
+    return "sinks other than 0 (smooth_softmax) are not passed on";
   return {};
 }
 
@@ -85,8 +66,7 @@ NodeCall prepare(const AttentionCall& call, int opset) {
     node.attributes.push_back({"softcap", static_cast<float>(*p.softcap)});
   if (const MaskTerm* window = window_of(p))
     node.attributes.push_back({"local_window_size", window->values[0]});
-  const bool smooth = has_only_smooth_sinks(p);
-  if (!p.sinks.empty() && smooth)
+  if (!p.sinks.empty())
     node.attributes.push_back({"smooth_softmax", std::int64_t{1}});
   const std::int64_t queries = p.max_len_q(), keys = p.max_len_kv();
   const std::int64_t past = keys - queries;
@@ -127,11 +107,6 @@ NodeCall prepare(const AttentionCall& call, int opset) {
       integer_tensor("seqlens_k", kInt32, last, {p.batch}),
       integer_tensor("total_sequence_length", kInt32,
                      std::vector{static_cast<std::int32_t>(keys)}, {1})};
-  if (!smooth) {
-    // cos_cache, sin_cache, position_ids, attention_bias, head_sink
-    node.inputs.insert(node.inputs.end(), 4, NodeTensor{});
-    node.inputs.push_back(head_sink(p));
-  }
   node.outputs = {result_tensor("output", p.dtype, p.batch, p.num_heads,
                                 queries, p.head_dim_v, Form::kMerged)};
   for (const char* name : {"present_key", "present_value"})
