@@ -73,7 +73,7 @@ std::string finding_table(const CheckResult& check) {
 std::string findings(const ProblemResult& problem) {
   std::string out;
   for (const CheckResult& check : problem.checks) {
-    if (check.verdict != Verdict::kViolation) continue;
+    if (check.verdict != Verdict::kViolation || check.suppressed()) continue;
     out += html_details(fmt::format("{}: {}", shortened(check.check, 200),
                                     counted(check.num_findings, "finding")),
                         finding_table(check));

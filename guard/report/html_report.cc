@@ -70,19 +70,23 @@ std::string check_table(const RunResult& run, const ReportOptions& options) {
   const std::int64_t failing =
       std::ranges::count_if(run.problems, [](const ProblemResult& problem) {
         return std::ranges::any_of(problem.checks, [](const CheckResult& c) {
-          return c.verdict == Verdict::kViolation;
+          return c.verdict == Verdict::kViolation && !c.suppressed();
         });
       });
   std::string head = "<th scope=\"col\">check</th>", rows;
   for (Verdict verdict : counts.verdicts)
     head += "<th scope=\"col\" class=\"number\">" + verdict_words(verdict) +
             "</th>";
+  if (counts.suppressed > 0)
+    head += "<th scope=\"col\" class=\"number\">suppressed</th>";
   head += "<th scope=\"col\" class=\"number\">findings</th>";
   if (failing > 0) head += "<th scope=\"col\">of the failing problems</th>";
   for (const CheckCounts::Row& row : counts.rows) {
     rows += "<tr>" + check_name(row.check, options);
     for (Verdict verdict : counts.verdicts)
       rows += count_cell(row.of(verdict), verdict);
+    if (counts.suppressed > 0)
+      rows += count_cell(row.suppressed, Verdict::kNotApplicable);
     rows += count_cell(row.findings, Verdict::kNotApplicable);
     if (failing > 0) rows += share_cell(row.of(Verdict::kViolation), failing);
     rows += "</tr>";
@@ -106,6 +110,30 @@ std::string unsupported(const RunResult& run) {
   return html_details(
       counted(total, "problem") + " that the engine does not support",
       "<ul class=\"lines\">" + items + "</ul>");
+}
+
+// What the policy and the baseline accept, with the reason that was given.
+std::string suppressions(const RunResult& run) {
+  std::string rows;
+  for (const SuppressionUse& use : run.suppressions) {
+    const std::string state = use.expired ? "expired"
+                              : use.num_findings > 0
+                                  ? counted(use.num_findings, "finding")
+                              : use.reached ? "nothing left to accept"
+                                            : "not reached";
+    rows += "<tr><th scope=\"row\">" + html_name(use.check) + "</th><td>" +
+            html_name(use.problem) + "</td><td>" + html_name(state) +
+            "</td><td class=\"words\">" + html_name(use.reason) + "</td><td>" +
+            html_name(use.expires) + "</td></tr>";
+  }
+  if (rows.empty()) return {};
+  return html_details(
+      counted(std::ssize(run.suppressions), "suppression"),
+      html_table("What is accepted, and why",
+                 "<th scope=\"col\">check</th><th scope=\"col\">problem</th>"
+                 "<th scope=\"col\">accepts</th><th scope=\"col\">reason</th>"
+                 "<th scope=\"col\">until</th>",
+                 rows));
 }
 
 std::string failures(const RunResult& run, const std::string& id) {
@@ -140,7 +168,7 @@ std::string run_section(const RunResult& run, const std::string& id,
          "<p>" + problem_counts(totals_of({&run, 1})) + "</p>" +
          (run.note.empty() ? "" : "<p>" + html_name(run.note) + "</p>") +
          facts(run) + failures(run, id) + check_table(run, options) +
-         unsupported(run) + "</section>\n";
+         suppressions(run) + unsupported(run) + "</section>\n";
 }
 
 std::string engine_table(std::span<const RunResult> results) {

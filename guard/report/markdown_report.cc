@@ -59,6 +59,10 @@ std::string check_table(const RunResult& run) {
     head += " " + verdict_words(verdict) + " |";
     line += "---:|";
   }
+  if (counts.suppressed > 0) {
+    head += " suppressed |";
+    line += "---:|";
+  }
   std::string out = head + "\n" + line + "\n";
   for (const CheckCounts::Row& row : counts.rows) {
     out += "| " + code_of(row.check) + " |";
@@ -83,7 +87,7 @@ std::string group_text(const FailureGroup& group) {
   out += "\n";
   if (!shown.note.empty()) out += "- " + text_of(shown.note) + "\n";
   for (const CheckResult& check : shown.checks) {
-    if (check.verdict != Verdict::kViolation) continue;
+    if (check.verdict != Verdict::kViolation || check.suppressed()) continue;
     out += fmt::format("- {}: {}", code_of(check.check),
                        counted(check.num_findings, "finding"));
     if (!check.findings.empty())

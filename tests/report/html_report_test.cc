@@ -150,6 +150,28 @@ TEST(HtmlReport, OfAPassHasNoFailures) {
   EXPECT_FALSE(parsed(text).select_node("//article"));
 }
 
+TEST(HtmlReport, TellsWhatIsSuppressedAndWhy) {
+  RunResult run = sample::failing_run();
+  CheckResult& sums = run.problems[1].checks[1];
+  sums.num_suppressed = sums.num_findings;
+  run.suppressions = {{.check = "row-sum",
+                       .engine = "*",
+                       .problem = "*seq_len_q=5*",
+                       .reason = "known, <see> #12",
+                       .expires = "2030-01-01",
+                       .num_findings = 20}};
+  const pugi::xml_document page = parsed(rendered({run}));
+  EXPECT_TRUE(page.select_node(
+      "//details[summary='1 suppression']//tr[th='row-sum']"
+      "[td='20 findings'][td='known, <see> #12'][td='2030-01-01']"));
+  EXPECT_TRUE(page.select_node("//table//th[.='suppressed']"));
+  EXPECT_FALSE(
+      page.select_node("//article//summary[.='row-sum: 20 findings']"));
+  // Without any there is neither the column nor the list.
+  const pugi::xml_document without = parsed(rendered({sample::failing_run()}));
+  EXPECT_FALSE(without.select_node("//th[.='suppressed']"));
+}
+
 // --- In Chromium ---
 
 TEST(HtmlReportInChromium, OpensWithoutComplaints) {
