@@ -14,8 +14,6 @@
 #include <iostream>
 #include <sstream>
 
-#include "guard/base/text.h"
-
 namespace attnguard {
 namespace {
 
@@ -102,11 +100,13 @@ bool collect(int out, int err, std::chrono::steady_clock::time_point deadline,
   return true;
 }
 
+// The last line that is not empty.
 std::string last_line(const std::string& text) {
-  const std::string_view trimmed = trim(text);
-  const std::size_t begin = trimmed.rfind('\n');
-  return std::string(trim(
-      begin == std::string_view::npos ? trimmed : trimmed.substr(begin + 1)));
+  const std::size_t end = text.find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) return {};
+  const std::size_t before = text.rfind('\n', end);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return text.substr(begin, end + 1 - begin);
 }
 
 }  // namespace

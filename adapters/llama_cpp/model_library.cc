@@ -7,7 +7,6 @@
 #include <mutex>
 
 #include "adapters/llama_cpp/library.h"
-#include "guard/base/text.h"
 
 namespace attnguard::llama {
 namespace {
@@ -69,9 +68,10 @@ std::string messages() {
   const std::lock_guard<std::mutex> lock(log().mutex);
   std::string out;
   for (const std::string& line : log().lines) {
-    const std::string_view said = trim(line);
-    if (said.empty()) continue;
-    out += (out.empty() ? "; llama.cpp says: " : " | ") + std::string(said);
+    const std::size_t end = line.find_last_not_of(" \t\r\n");
+    if (end == std::string::npos) continue;
+    out +=
+        (out.empty() ? "; llama.cpp says: " : " | ") + line.substr(0, end + 1);
   }
   return out;
 }

@@ -81,7 +81,7 @@ TEST_F(ModelCommand, PassesACleanModel) {
   const Outcome outcome = attnguard("model " + write_model());
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   for (const char* part :
-       {"model  tiny.gguf\n", "model-future      pass", "loss of the text",
+       {"model  tiny.gguf\n", "model-future       pass", "loss of the text",
         "influence map\n  8 tokens, in one pass", "\npass  8 checks: 8 passed"})
     EXPECT_THAT(outcome.text, HasSubstr(part));
 }
