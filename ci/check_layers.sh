@@ -53,6 +53,9 @@ adapters/defect/*          @own @adapter @defect @engine @problem @base
 adapters/*/model*          @own @adapter @model @base
 adapters/gtest/gtest.h     @own @engine @problem @base gtest/*
 adapters/gtest/*           @own @pipeline @check @policies @report @finding @engine @problem @base
+adapters/*/examples/*      @anything
+adapters/*/live*           @own @adapter @runtime @policy @finding @engine @problem @base
+adapters/*/model*          @own @adapter @model @base
 adapters/prometheus/*      @own @runtime @policy @finding @engine @problem @base
 adapters/*                 @own @adapter @engine @problem @base
 ci/*                       @anything

@@ -59,6 +59,8 @@ void write_all(int descriptor, const std::string& text) {
   if (getppid() != parent) _exit(EXIT_FAILURE);
   // ggml would start a debugger on this process to print where it aborted.
   setenv("GGML_NO_BACKTRACE", "1", 0);
+  // What libraries print must not get into a report on standard output.
+  dup2(err, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   std::ostringstream report;
   const int code = body(report, std::cerr);

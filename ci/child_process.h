@@ -13,7 +13,8 @@ namespace attnguard {
 
 struct ChildResult {
   std::string out;  // What it wrote to its stream.
-  std::string err;  // What it wrote to its standard error; the last 64 KiB.
+  std::string err;  // What it wrote to its standard output and error; the last
+                    // 64 KiB.
   int exit_code = 0;
   int signal = 0;  // That ended it; 0 when it ended by itself.
   bool timed_out = false;

@@ -43,18 +43,20 @@ Result<std::uint64_t> whole_number(std::string_view option,
 
 std::string find_policy_file(const std::string& folder) {
   if (folder.empty()) return {};
-  std::error_code ignored;
-  const fs::path start = fs::absolute(folder, ignored).lexically_normal();
+  std::error_code error;
+  const fs::path start = fs::canonical(folder, error);
+  if (error) return {};
   std::string found;
   fs::path above = start;
   for (std::string prefix;; prefix += "../", above = above.parent_path()) {
     // A directory of that name is found, and refused with its name.
-    if (found.empty() && fs::exists(above / kPolicyFile, ignored))
-      found = prefix + kPolicyFile;
-    if (fs::exists(above / ".git", ignored)) return found;
+    if (found.empty() && fs::exists(above / kPolicyFile, error))
+      found =
+          folder == "." ? prefix + kPolicyFile : (above / kPolicyFile).string();
+    if (fs::exists(above / ".git", error)) return found;
     if (above == above.parent_path()) break;
   }
-  return found == kPolicyFile ? found : "";
+  return fs::exists(start / kPolicyFile, error) ? found : "";
 }
 
 std::optional<Policy> read_policy(const std::optional<std::string>& path,
@@ -63,10 +65,7 @@ std::optional<Policy> read_policy(const std::optional<std::string>& path,
   const std::string found = path ? "" : find_policy_file(folder);
   const std::string& file = path ? *path : found;
   if (file.empty() || file == default_policy().name) return default_policy();
-  const std::string name =
-      found.empty() ? file
-                    : (fs::path(folder) / found).lexically_normal().string();
-  PolicyParse parse = load_policy(name, check_ids());
+  PolicyParse parse = load_policy(file, check_ids());
   if (!parse.policy)
     err << terminal_text(format_diagnostics(parse.diagnostics));
   else

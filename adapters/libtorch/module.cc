@@ -32,9 +32,11 @@ Status not_found(const std::string& file, const std::string& reason) {
               "path="};
 }
 
-}  // namespace
-
-Result<const Kernel*> load_kernel(const std::string& path) {
+// The module's table of the name.
+template <typename Table>
+Result<const Table*> load_table(const std::string& path,
+                                const char* symbol_name,
+                                std::size_t call_size) {
   const std::string file = path.empty() ? default_path() : path;
   std::error_code error;
   if (!fs::is_regular_file(file, error))
@@ -43,20 +45,30 @@ Result<const Kernel*> load_kernel(const std::string& path) {
   const std::string name = file.find('/') == file.npos ? "./" + file : file;
   void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return not_found("'" + file + "'", loader_error());
-  void* symbol = dlsym(handle, kKernelSymbol);
+  void* symbol = dlsym(handle, symbol_name);
   if (symbol == nullptr)
     return invalid_argument("libtorch: '" + file + "' does not export " +
-                            kKernelSymbol +
+                            symbol_name +
                             ": path= names attnguard's module, not LibTorch");
-  GetKernel get = nullptr;
+  const Table* (*get)() = nullptr;
   static_assert(sizeof get == sizeof symbol);
   std::memcpy(&get, &symbol, sizeof get);
-  const Kernel* kernel = get();
-  if (kernel->call_size != sizeof(SdpaCall))
+  const Table* table = get();
+  if (table->call_size != call_size)
     return invalid_argument("libtorch: '" + file +
                             "' was built with another attnguard; build both "
                             "together");
-  return kernel;
+  return table;
+}
+
+}  // namespace
+
+Result<const Kernel*> load_kernel(const std::string& path) {
+  return load_table<Kernel>(path, kKernelSymbol, sizeof(SdpaCall));
+}
+
+Result<const Recorder*> load_recorder(const std::string& path) {
+  return load_table<Recorder>(path, kRecorderSymbol, sizeof(SeenCall));
 }
 
 }  // namespace attnguard::libtorch

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "adapters/libtorch/kernel.h"
+#include "adapters/libtorch/recorder.h"
 #include "guard/base/status.h"
 
 namespace attnguard::libtorch {
@@ -14,6 +15,7 @@ namespace attnguard::libtorch {
 // LibTorch's own libraries are missing; kInvalidArgument: it is another file,
 // or of another build.
 Result<const Kernel*> load_kernel(const std::string& path);
+Result<const Recorder*> load_recorder(const std::string& path);
 
 }  // namespace attnguard::libtorch
 

@@ -193,9 +193,13 @@ ggml_type cache_type(const std::string& kv) {
 }
 
 // Of the cache, and of the activations that meet the weights: as fp16 where
-// these are fp16, in blocks of 8 bits where they are quantised.
-double roundoff_of(llama_ftype type, const std::string& kv) {
-  double roundoff = kv == "f32" ? 0x1p-24 : kv == "f16" ? 0x1p-11 : 0x1p-8;
+// these are fp16, in blocks of 8 bits where they are quantised. The fused
+// attention kernel computes in fp16 in some shapes, whatever the cache holds.
+double roundoff_of(llama_ftype type, const llama::Options& options) {
+  double roundoff = 0x1p-8;
+  if (options.kv == "f16") roundoff = 0x1p-11;
+  if (options.kv == "f32")
+    roundoff = options.flash == "off" ? 0x1p-24 : 0x1p-11;
   const int plain = type & ~LLAMA_FTYPE_GUESSED;
   if (plain == LLAMA_FTYPE_ALL_F32) return roundoff;
   return std::max(roundoff, plain == LLAMA_FTYPE_MOSTLY_F16 ? 0x1p-11 : 0x1p-8);
@@ -385,7 +389,7 @@ Model Session::describe(const std::string& file,
       model.context_length,
       trained > 0 ? std::min(options.context, trained) : options.context);
   model.max_sequences = sequences_;
-  model.roundoff = roundoff_of(llama_->call.model_ftype(model_), options.kv);
+  model.roundoff = roundoff_of(llama_->call.model_ftype(model_), options);
   return model;
 }
 

@@ -243,8 +243,12 @@ int run_apart(const Request& request, const std::string& command_line,
     return kExitEngineError;
   }
   const ChildResult& result = child.value();
-  // An exit inside of the model leaves neither a report nor an error.
-  const bool answered = !result.out.empty() || !result.err.empty();
+  // The report is written last. Without one there is a message and a code that
+  // says so; anything else is an exit from inside of the model.
+  const bool answered =
+      !result.out.empty() ||
+      (!result.err.empty() && (result.exit_code == kExitUsage ||
+                               result.exit_code == kExitEngineError));
   if (!result.by_itself() || !answered)
     return report_death(request, result.what_happened(), command_line, out);
   err << result.err;

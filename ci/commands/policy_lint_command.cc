@@ -1,11 +1,27 @@
 // `attnguard policy lint`: finds mistakes in a policy file.
+#include <algorithm>
 #include <ostream>
 
 #include "ci/command_table.h"
 #include "ci/usage.h"
+#include "guard/report/safe_text.h"
 
 namespace attnguard {
 namespace {
+
+// A suppression that fits no problem of the policy was mistyped, or is old.
+void warn_of_idle(const Policy& policy, std::ostream& err) {
+  for (const Suppression& one : policy.suppressions) {
+    const bool fits =
+        std::ranges::any_of(policy.problems, [&](const PolicyProblem& problem) {
+          return one.fits_problem(problem.problem.text());
+        });
+    if (fits) continue;
+    err << terminal_text(one.location.file) << ':' << one.location.line << ':'
+        << one.location.column
+        << ": warning: the suppression fits no problem of this policy\n";
+  }
+}
 
 int run_policy_lint(const CommandContext& context) {
   const auto& [arguments, command_line, out, err, surroundings] = context;
@@ -15,6 +31,7 @@ int run_policy_lint(const CommandContext& context) {
                        "write 'attnguard policy lint FILE'");
   const std::optional<Policy> policy = read_policy(file, err);
   if (!policy) return kExitUsage;
+  warn_of_idle(*policy, err);
   const std::size_t count = policy->problems.size();
   out << file << ": OK, " << count
       << (count == 1 ? " problem\n" : " problems\n");

@@ -9,6 +9,7 @@
 #include "ci/isolate/isolated_engine.h"
 #include "ci/usage.h"
 #include "guard/base/text.h"
+#include "guard/finding/result.h"
 #include "guard/report/safe_text.h"
 #include "guard/report/terminal.h"
 #include "guard/runtime/dump_file.h"
@@ -19,7 +20,7 @@ namespace attnguard {
 namespace {
 
 constexpr std::uint64_t kMostSeconds = 1000000;
-constexpr std::size_t kMostShown = 5;  // findings of a check
+constexpr std::size_t kMostShown = 3;  // findings of a check
 
 struct Request {
   std::string file;

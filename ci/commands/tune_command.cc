@@ -158,8 +158,11 @@ void print_table(const Measured& measured, std::ostream& out) {
 void print_defective(const Measured& measured, std::ostream& out) {
   for (const Defective& one : measured.defective)
     out << terminal_text(one.check)
-        << " is violated by more than rounding explains; it gets no "
-           "tolerance\n  "
+        << (one.beyond_rounding
+                ? " is violated by more than rounding explains; it gets no "
+                  "tolerance\n  "
+                : " is violated by rounding that the engine does not declare; "
+                  "say how it rounds (Capabilities::numerics)\n  ")
         << terminal_text(one.problem) << "\n  " << terminal_text(one.message)
         << "\n";
   if (!measured.defective.empty()) out << '\n';
@@ -199,10 +202,17 @@ std::vector<std::string> heading_of(const Request& request,
   return lines;
 }
 
-// 0 or an exit code.
-int open(const Arguments& arguments, const Surroundings& surroundings,
-         const std::string& spec, std::optional<Engine>& into,
-         std::ostream& err) {
+// One line that is rewritten before each problem.
+void show_progress(Request& request, std::ostream& err) {
+  request.options.progress = [&err](std::size_t done, std::size_t total) {
+    err << "\r\x1b[Kproblem " << done + 1 << " of " << total << std::flush;
+  };
+}
+
+// kExitPass, or the code to end with.
+int open_tuned(const Arguments& arguments, const Surroundings& surroundings,
+               const std::string& spec, std::optional<Engine>& into,
+               std::ostream& err) {
   const bool isolate =
       !arguments.flag("--no-isolate") && !surroundings.worker.empty();
   IsolationOptions isolation;
@@ -248,13 +258,10 @@ int run_tune(const CommandContext& context) {
     return usage_error(err, status.message(),
                        "'attnguard tune --help' explains the options");
   std::optional<Engine> engine;
-  if (const int code = open(arguments, surroundings, *spec, engine, err);
+  if (const int code = open_tuned(arguments, surroundings, *spec, engine, err);
       code != kExitPass)
     return code;
-  if (surroundings.err_is_terminal)
-    request.options.progress = [&err](std::size_t done, std::size_t total) {
-      err << "\r\x1b[Kproblem " << done + 1 << " of " << total << std::flush;
-    };
+  if (surroundings.err_is_terminal) show_progress(request, err);
   Measured measured = measure(*engine, request.policy, request.options);
   if (surroundings.err_is_terminal) err << "\r\x1b[K" << std::flush;
   if (!measured.engine_error.empty()) {
@@ -297,7 +304,7 @@ extern const CommandInfo kTuneCommand = {
           "file that extends the built-in policy"},
          {"--output", "FILE", "Where the policy goes"},
          {"--margin", "X", "Times the largest error; default: 2"},
-         {"--repeats", "N", "Seeds to try; default: 2"},
+         {"--repeats", "N", "Seeds to try; default: 1"},
          {"--problem", "LINE",
           "Measure on this problem instead of the policy's; repeatable", true},
          {"--no-isolate", nullptr, "Run the engine in this process"}},

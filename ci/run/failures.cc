@@ -23,7 +23,9 @@ constexpr std::string_view kTitle = "# attnguard failure 1";
 constexpr std::string_view kExtension = ".failure";
 
 // The engine's name as part of a file's: the digest tells apart what is alike.
-std::string file_name(const SavedFailure& failure) {
+// Problems that shrink to the same case share a file, wherever it was found.
+std::string file_name(SavedFailure failure) {
+  failure.found_on.clear();
   std::string name;
   for (char c : failure.engine.substr(0, 60))
     name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
@@ -131,9 +133,9 @@ std::vector<SavedFailure> failures_of(const RunResult& run,
   std::vector<SavedFailure> failures;
   std::set<std::pair<std::string, std::vector<std::string>>> known;
   for (const ProblemResult& result : run.problems) {
-    if (result.verdict != Verdict::kViolation &&
-        result.verdict != Verdict::kEngineError)
-      continue;
+    const bool failed = result.verdict == Verdict::kViolation ||
+                        result.verdict == Verdict::kEngineError;
+    if (!failed || result.number == 0) continue;  // 0: a replay
     SavedFailure failure;
     failure.engine = run.engine;
     failure.problem = result.smallest_failing.empty() ? result.problem_line

@@ -41,8 +41,10 @@ class Run {
         stop_(request.settings.time_limit, request.catch_signals) {}
 
   Result<RunOutcome> go() {
-    for (const Engine& engine : request_.engines)
+    for (const Engine& engine : request_.engines) {
       engine_names_.push_back(engine.name);
+      gives_weights_.push_back(engine.capabilities.has(Feature::kWeights));
+    }
     choose();
     Status status = replay_saved();
     if (status.ok())
@@ -68,12 +70,15 @@ class Run {
   Status diagnose_in_jobs(JobPool& pool);
   RunResult finished(std::size_t engine);
   Status keep_failures(const std::vector<RunResult>& results) const;
-  bool is_too_large(const Problem& problem) const {
-    return request_.settings.max_memory &&
-           estimated_bytes(problem) > *request_.settings.max_memory;
+  std::int64_t bytes(std::size_t engine, const Problem& problem) const {
+    return estimated_bytes(problem, gives_weights_[engine]);
   }
-  std::string too_large(const Problem& problem) const {
-    return "it needs about " + size_text(estimated_bytes(problem)) +
+  bool is_too_large(std::size_t engine, const Problem& problem) const {
+    return request_.settings.max_memory &&
+           bytes(engine, problem) > *request_.settings.max_memory;
+  }
+  std::string too_large(std::size_t engine, const Problem& problem) const {
+    return "it needs about " + size_text(bytes(engine, problem)) +
            " of memory, and --max-memory is " +
            size_text(*request_.settings.max_memory);
   }
@@ -85,6 +90,7 @@ class Run {
   const Policy& policy_;
   StopSource stop_;
   std::vector<std::string> engine_names_;
+  std::vector<bool> gives_weights_;
   std::vector<Part> parts_;
   std::vector<std::vector<ProblemResult>> replayed_;
   std::vector<int> threads_;
@@ -157,7 +163,7 @@ Status Run::run_here() {
     Policy chosen = policy_;
     chosen.problems.clear();
     for (std::size_t p : part.chosen)
-      if (!is_too_large(policy_.problems[p].problem))
+      if (!is_too_large(e, policy_.problems[p].problem))
         chosen.problems.push_back(policy_.problems[p]);
     RunOptions options = request_.options;
     options.stop = [this] { return stop_.reason(); };
@@ -171,9 +177,9 @@ Status Run::run_here() {
     auto next = run.problems.begin();
     for (std::size_t p : part.chosen)
       part.results.push_back(
-          is_too_large(policy_.problems[p].problem)
+          is_too_large(e, policy_.problems[p].problem)
               ? left_out(policy_.problems[p],
-                         too_large(policy_.problems[p].problem))
+                         too_large(e, policy_.problems[p].problem))
               : std::move(*next++));
   }
   return ok_status();
@@ -191,8 +197,8 @@ Status Run::verify_in_jobs(JobPool& pool) {
       const Problem& problem = policy_.problems[p].problem;
       part.results.push_back(left_out(
           policy_.problems[p],
-          is_too_large(problem) ? too_large(problem) : "the run ended"));
-      if (!is_too_large(problem))
+          is_too_large(e, problem) ? too_large(e, problem) : "the run ended"));
+      if (!is_too_large(e, problem))
         places.push_back(
             {e, part.results.size() - 1, p,
              request_.settings.costs.of(engine_names_[e], problem)});
@@ -206,9 +212,10 @@ Status Run::verify_in_jobs(JobPool& pool) {
         [](const Place& a, const Place& b) { return a.cost > b.cost; });
   std::vector<JobTask> tasks;
   for (const Place& place : places)
-    tasks.push_back({"verify " + std::to_string(place.engine) + " " +
-                         std::to_string(place.problem),
-                     estimated_bytes(policy_.problems[place.problem].problem)});
+    tasks.push_back(
+        {"verify " + std::to_string(place.engine) + " " +
+             std::to_string(place.problem),
+         bytes(place.engine, policy_.problems[place.problem].problem)});
   std::vector<JobPool::Answer> answers;
   const Status status = pool.run(tasks, answers, [&](std::size_t done) {
     say("problem " + std::to_string(done) + " of " +
@@ -244,7 +251,7 @@ Status Run::diagnose_in_jobs(JobPool& pool) {
       tasks.push_back({"diagnose " + std::to_string(e) + " " +
                            std::to_string(parts_[e].chosen[i]) + " " +
                            result.smallest_failing,
-                       estimated_bytes(result.problem)});
+                       bytes(e, result.problem)});
     }
   }
   std::vector<JobPool::Answer> answers;

@@ -21,8 +21,9 @@ namespace attnguard {
 double estimated_cost(const Problem& problem);
 
 // About the most memory that checking the problem takes at a time, in bytes:
-// its tensors, what they are compared with, the weights.
-std::int64_t estimated_bytes(const Problem& problem);
+// its tensors, what they are compared with, and the weights of all rows where
+// the engine gives them.
+std::int64_t estimated_bytes(const Problem& problem, bool gives_weights);
 
 // Times of an earlier run, as its JSON report says them.
 class MeasuredCosts {

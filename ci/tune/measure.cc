@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <map>
+#include <utility>
 
 #include "ci/tune/tune.h"
 #include "guard/base/text.h"
@@ -62,8 +64,7 @@ bool could_be_rounding(const CheckResult& check) {
   });
 }
 
-const CheckResult* find_check(const ProblemResult& result,
-                              std::string_view id) {
+const CheckResult* check_of(const ProblemResult& result, std::string_view id) {
   const auto found = std::ranges::find(result.checks, id, &CheckResult::check);
   return found == result.checks.end() ? nullptr : &*found;
 }
@@ -127,19 +128,23 @@ class Measuring {
   void judge_violation(const Problem& problem, const Settings& judged,
                        const CheckResult& check) {
     if (is_defective(check.check)) return;
-    const CheckResult* worst = &check;
-    ProblemResult again;
-    if (is_tuned(check.check) && could_be_rounding(check)) {
-      Engine coarse = engine_;
-      coarse.capabilities.numerics = coarsest;
-      again = verify_problem(coarse, problem, judged, run_options_);
-      worst = find_check(again, check.check);
-      if (worst == nullptr || worst->verdict != Verdict::kViolation) return;
-    }
-    measured_.defective.push_back({check.check, problem.text(),
-                                   worst->findings.empty()
-                                       ? check.note
-                                       : worst->findings.front().message});
+    const bool explained = could_be_rounding(check) &&
+                           passes_coarsely(problem, judged, check.check);
+    if (explained && is_tuned(check.check)) return;
+    measured_.defective.push_back(
+        {check.check, problem.text(),
+         check.findings.empty() ? check.note : check.findings.front().message,
+         !explained});
+  }
+
+  bool passes_coarsely(const Problem& problem, const Settings& judged,
+                       const std::string& id) {
+    Engine coarse = engine_;
+    coarse.capabilities.numerics = coarsest;
+    const ProblemResult result =
+        verify_problem(coarse, problem, judged, run_options_);
+    const CheckResult* check = check_of(result, id);
+    return check != nullptr && check->verdict != Verdict::kViolation;
   }
 
   void note_error(const Problem& problem, const ProblemResult& today,
@@ -151,7 +156,7 @@ class Measuring {
     one.check = check.check;
     one.dtype = problem.dtype;
     ++one.judged;
-    const CheckResult* before = find_check(today, check.check);
+    const CheckResult* before = check_of(today, check.check);
     one.auto_holds &=
         before == nullptr || before->verdict != Verdict::kViolation;
     if (check.largest_difference <= one.error) return;

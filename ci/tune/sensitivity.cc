@@ -15,7 +15,7 @@ namespace {
 enum class Fault { kLeak, kDropped, kMass };
 
 constexpr int kSmallestExponent = -40;  // Of two: beyond any dtype's rounding.
-constexpr int kBisections = 8;          // Within a factor of two.
+constexpr int kBisections = 13;         // To 1/200 of an octave.
 
 // The first key that the row must not see, or the last that it must; -1 when
 // there is none, or dropping it would leave nothing.
@@ -91,7 +91,7 @@ std::optional<double> smallest(const Measurement& measured, Fault fault) {
   if (!sees(measured, fault, kMost) || sees(measured, fault, 0))
     return std::nullopt;
   double high = std::log2(kMost), low = kSmallestExponent;
-  for (int step = 0; step < kBisections + 5; ++step) {
+  for (int step = 0; step < kBisections; ++step) {
     const double middle = (low + high) / 2;
     (sees(measured, fault, std::exp2(middle)) ? high : low) = middle;
   }

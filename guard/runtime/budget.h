@@ -91,7 +91,7 @@ class CostModel {
   static constexpr double kHighest = 8;
 
   double usual_;
-  double peak_ = 1.5;  // Largest cost of late, over the usual one.
+  double peak_ = 3;  // Largest cost of late, over the usual one; first a guess.
   bool learnt_ = false;
 };
 

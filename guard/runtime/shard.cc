@@ -29,6 +29,8 @@ void Shard::reserve(std::uint32_t layers) {
     to.drawn.set(from.drawn.get());
     to.gap = from.gap;
     to.last_time = from.last_time;
+    to.call_ns = from.call_ns;
+    to.mean = from.mean;
     to.expected_cost = from.expected_cost;
     to.expected = from.expected;
     to.looks = from.looks;

@@ -29,6 +29,8 @@ struct LayerSlot {
   Tally<std::int64_t> drawn;   // Sum of all gaps, the present one included.
   std::int64_t gap = 0;        // The present one; 0: none yet.
   std::int64_t last_time = 0;  // When a call was sampled last.
+  double call_ns = 0;          // From call to call; 0: not known yet.
+  double mean = 0;             // Of the present gap.
   double expected_cost = 0;    // Of the next check, as far as is known.
   LiveCheck expected = LiveCheck::kFinite;
   std::uint64_t looks = 0;      // Calls that were observed.

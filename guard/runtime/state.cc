@@ -15,6 +15,9 @@ constexpr double kActivePart = 0.3;
 // Part of the budget that deciding about calls may take by itself.
 constexpr double kDecidingPart = 0.125;
 
+// By how much the gap between decisions may grow from one to the next.
+constexpr double kMostGrowth = 8;
+
 std::uint64_t next_id() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
@@ -36,24 +39,37 @@ bool any_active(const RuntimePolicy& policy) {
 // Mean gap between the calls that are decided about: the policy's, or a longer
 // one where deciding alone would break the budget.
 double mean_gap(const GuardState& state, const Shard& shard, const Layer& layer,
-                const LayerSlot& slot, std::int64_t now) {
+                LayerSlot& slot) {
   const auto wanted = static_cast<double>(layer.settings.sample_every);
-  if (!state.policy.max_overhead || wanted <= 0 || slot.last_time == 0)
-    return wanted;
-  const double each = static_cast<double>(now - slot.last_time) /
-                      static_cast<double>(std::max<std::int64_t>(slot.gap, 1));
+  if (!state.policy.max_overhead || wanted <= 0 || slot.call_ns == 0)
+    return slot.mean = wanted;
   // Every layer of the thread decides by itself, at the same rate.
-  const double allowed = *state.policy.max_overhead * kDecidingPart * each /
+  const double allowed = *state.policy.max_overhead * kDecidingPart *
+                         slot.call_ns /
                          static_cast<double>(std::max(shard.num_layers, 1u));
-  return std::max(wanted, std::min(shard.slow_path_ns / std::max(allowed, 1e-9),
-                                   static_cast<double>(kNever)));
+  const double needed = shard.slow_path_ns / std::max(allowed, 1e-9);
+  // A burst of calls is no reason to look away for long.
+  const double most = kMostGrowth * std::max(slot.mean, 1.0);
+  return slot.mean = std::max(wanted, std::min(needed, most));
+}
+
+// Time from call to call of the layer.
+void measure_calls(LayerSlot& slot, std::int64_t now) {
+  const std::int64_t passed = now - slot.last_time;
+  slot.last_time = now;
+  if (passed <= 0 || slot.gap <= 0) return;
+  const double each =
+      static_cast<double>(passed) / static_cast<double>(slot.gap);
+  slot.call_ns = slot.call_ns == 0
+                     ? each
+                     : slot.call_ns + 0.2 * (std::min(each, 4 * slot.call_ns) -
+                                             slot.call_ns);
 }
 
 void draw_next(GuardState& state, Shard& shard, const Layer& layer,
-               LayerSlot& slot, std::int64_t now) {
+               LayerSlot& slot) {
   slot.gap = draw_gap(shard.draw(state.policy.seed),
-                      mean_gap(state, shard, layer, slot, now));
-  slot.last_time = now;
+                      mean_gap(state, shard, layer, slot));
   slot.drawn.add(slot.gap);
   shard.countdowns[layer.index].fetch_add(slot.gap, std::memory_order_relaxed);
 }
@@ -72,12 +88,15 @@ GuardState::GuardState(RuntimePolicy its_policy, GuardHooks its_hooks)
 }
 
 void GuardState::begin(Shard& shard, const Layer& layer) {
-  draw_next(*this, shard, layer, shard.slots[layer.index], monotonic_now());
+  LayerSlot& slot = shard.slots[layer.index];
+  slot.last_time = monotonic_now();
+  draw_next(*this, shard, layer, slot);
 }
 
 bool GuardState::decide(Shard& shard, const Layer& layer, std::int64_t start) {
   LayerSlot& slot = shard.slots[layer.index];
-  draw_next(*this, shard, layer, slot, start);
+  measure_calls(slot, start);
+  draw_next(*this, shard, layer, slot);
   shard.tally.sampled.add(1);
   // What cannot be afforded is known before anything is touched, as calls are
   // like the last one, as a rule. Never where it could be wrong for ever.

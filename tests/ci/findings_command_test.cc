@@ -84,6 +84,18 @@ TEST_F(FindingsCommand, SuppressedFindingsAreListedAndDoNotFail) {
   EXPECT_THAT(xml.out, Not(HasSubstr("<failure")));
 }
 
+TEST_F(FindingsCommand, LintNamesASuppressionThatFitsNoProblem) {
+  const std::string file = policy(
+      "suppressions:\n"
+      "  - {check: row-sum, problem: \"*seq_len_q=77 *\", reason: old}\n"
+      "  - {check: row-sum, problem: \"*seq_len_q=1 *\", reason: used}\n");
+  const Outcome lint = run({"policy", "lint", file});
+  EXPECT_EQ(lint.code, kExitPass);
+  EXPECT_EQ(lint.err, file +
+                          ":3:5: warning: the suppression fits no problem of "
+                          "this policy\n");
+}
+
 TEST_F(FindingsCommand, OtherFindingsStillFail) {
   const std::string file =
       policy("suppressions: [{check: row-sum, reason: ticket 42}]\n");
@@ -183,8 +195,7 @@ TEST_F(FindingsCommand, FailOnSaysWhatFails) {
   EXPECT_THAT(bad.err, HasSubstr("did you mean 'warning'?"));
   // A run without evidence is no pass, whatever may be found.
   const Outcome nothing =
-      run({"check", "--engine", "builtin:tiled", "--fail-on", "never",
-           "--problem", "seq_len_q=4 seq_len_kv=0 head_dim=16"});
+      check("builtin:tiled", {"--fail-on", "never", "--check", "empty-row"});
   EXPECT_EQ(nothing.code, kExitInconclusive) << nothing.out;
   const json report = json::parse(
       check("builtin:wrong_axis", {"--fail-on", "never", "--format", "json"})

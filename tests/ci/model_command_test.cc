@@ -36,9 +36,10 @@ struct Outcome {
 };
 
 // Runs the program that was built.
-Outcome attnguard(const std::string& words) {
-  const std::string command =
-      shell_quote(ATTNGUARD_COMMAND) + " " + words + " 2>&1";
+Outcome attnguard(const std::string& words, const std::string& folder = "/") {
+  const std::string command = "cd " + shell_quote(folder) + " && " +
+                              shell_quote(ATTNGUARD_COMMAND) + " " + words +
+                              " 2>&1";
   Outcome outcome;
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return outcome;
@@ -135,6 +136,39 @@ TEST_F(ModelCommand, ReadsAGivenText) {
   write("ids.txt", "1 2 three");
   EXPECT_THAT(attnguard("model " + write_model() + " --text " + text).text,
               HasSubstr("'three' is no token id"));
+}
+
+// The sessions that README.md shows: its lines occur in this order; one that
+// ends with "..." is the beginning of a line.
+TEST_F(ModelCommand, PrintsWhatTheReadmeShows) {
+  ATTNGUARD_SKIP_WITHOUT("llama.cpp", llama());
+  write_model();
+  std::ifstream file(ATTNGUARD_TEST_DATA "/../README.md");
+  const std::string readme{std::istreambuf_iterator<char>(file), {}};
+  const std::string start = "```console\n$ attnguard model ";
+  int sessions = 0;
+  for (std::size_t at = readme.find(start); at != std::string::npos;
+       at = readme.find(start, at + 1)) {
+    std::istringstream shown(readme.substr(
+        at + start.size(), readme.find("\n```", at + 3) - at - start.size()));
+    std::string words, line;
+    std::getline(shown, words);
+    const std::string printed =
+        attnguard("model " + words, folder_.string()).text;
+    std::size_t place = 0;
+    while (std::getline(shown, line)) {
+      if (line == "..." || line.empty()) continue;
+      if (line.ends_with("..."))
+        line.resize(line.size() - 3);
+      else
+        line += "\n";
+      const std::size_t found = printed.find("\n" + line, place);
+      ASSERT_NE(found, std::string::npos) << line << "\nis not in\n" << printed;
+      place = found + 1;
+    }
+    ++sessions;
+  }
+  EXPECT_EQ(sessions, 2);
 }
 
 // No damage may crash the command, hang it, or pass for a usable answer

@@ -2,9 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -36,7 +33,7 @@ Outcome run(std::vector<std::string> words) {
   return outcome;
 }
 
-// What the README shows: the softmax over the query axis, with a cache.
+// With a cache and every usual input.
 TinyModel decoder(TinyModel::Fault fault) {
   return {.fault = fault,
           .cache = TinyModel::Cache::kTwo,
@@ -76,56 +73,6 @@ TEST(OnnxModelCommand, NamesWhatIsWrongWithOptionsAndFiles) {
       run({lint_test::write_file("text.onnx", "this is no model")});
   EXPECT_EQ(text.code, 2);
   EXPECT_THAT(text.err, HasSubstr("CreateSession"));
-}
-
-std::vector<std::string> lines_of(std::istream& stream) {
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-// The session of the README, line by line; "..." stands for any number of
-// lines, and at the end of a line for the rest of it.
-TEST(OnnxModelCommand, PrintsWhatTheReadmeShows) {
-  const std::string path =
-      decoder(TinyModel::Fault::kQueryAxis).write("decoder.onnx");
-  ATTNGUARD_SKIP_WITHOUT("onnxruntime", open_onnx_model(path, {}));
-  std::ifstream file(ATTNGUARD_TEST_DATA "/../README.md");
-  const std::string begin = "$ attnguard model decoder.onnx";
-  std::vector<std::string> shown;
-  bool inside = false;
-  for (const std::string& line : lines_of(file)) {
-    if (inside && line == "```") break;
-    if (inside) shown.push_back(line);
-    inside |= line.starts_with(begin);
-  }
-  ASSERT_GT(shown.size(), 10u);
-  const std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(lint_test::temporary_folder());
-  const Outcome outcome = run({"decoder.onnx", "--option", "threads=1"});
-  std::filesystem::current_path(before);
-  std::istringstream stream(outcome.out);
-  const std::vector<std::string> printed = lines_of(stream);
-  std::size_t at = 0;
-  bool skip = false;
-  for (const std::string& line : shown) {
-    if (line == "...") {
-      skip = true;
-      continue;
-    }
-    const auto matches = [&line](const std::string& real) {
-      return line.ends_with("...")
-                 ? real.starts_with(line.substr(0, line.size() - 3))
-                 : real == line;
-    };
-    while (skip && at < printed.size() && !matches(printed[at])) ++at;
-    ASSERT_TRUE(at < printed.size() && matches(printed[at]))
-        << "the README shows\n"
-        << line << "\nof\n"
-        << outcome.out;
-    ++at;
-    skip = false;
-  }
 }
 
 }  // namespace

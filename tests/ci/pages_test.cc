@@ -95,7 +95,7 @@ TEST(Completions, BashOffersWhatFits) {
   EXPECT_EQ(offered("attnguard check --coverage s"), "sampled\n");
   EXPECT_EQ(offered("attnguard check --jobs a"), "auto\n");
   EXPECT_EQ(offered("attnguard policy print --pol"), "--policy\n");
-  EXPECT_EQ(offered("attnguard lint /etc/passw"), "/etc/passwd\n");
+  EXPECT_EQ(offered("attnguard lint /etc/hostn"), "/etc/hostname\n");
 }
 
 TEST(Completions, OtherShellsTakeTheirs) {

@@ -10,6 +10,7 @@
 
 #include "ci/cli.h"
 #include "guard/runtime/dump_writer.h"
+#include "guard/runtime/metrics.h"
 #include "tests/runtime/live_tensors.h"
 
 namespace attnguard {
@@ -210,6 +211,57 @@ TEST(RuntimeOptionsCommand, ShowsEveryOptionAndTheEnvironment) {
   EXPECT_THAT(output.err, HasSubstr("did you mean 'sample'?"));
   EXPECT_EQ(output.out, "");
   unsetenv("ATTNGUARD_OPTIONS");
+}
+
+// The page of the live guard shows what these commands print: each shown line
+// is one of the output, in order; "..." stands for any number of them.
+TEST(RuntimeReadme, ShowsRealOutput) {
+  std::ifstream file(ATTNGUARD_TEST_DATA "/../guard/runtime/README.md");
+  ASSERT_TRUE(file);
+  int blocks = 0;
+  std::vector<std::string> printed;
+  std::size_t at = 0;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("```")) inside = false;
+    if (line.starts_with("$ attnguard runtime ")) {
+      inside = true;
+      ++blocks;
+      std::vector<std::string> words;
+      std::istringstream command(line.substr(12));
+      for (std::string word; command >> word;) words.push_back(word);
+      std::vector<const char*> arguments;
+      for (const std::string& word : words) arguments.push_back(word.c_str());
+      const Output output = run(arguments);
+      EXPECT_EQ(output.code, kExitPass) << line << output.err;
+      printed.clear();
+      at = 0;
+      std::istringstream lines(output.out);
+      for (std::string one; std::getline(lines, one);) printed.push_back(one);
+    } else if (inside && line != "...") {
+      while (at < printed.size() && printed[at] != line) ++at;
+      EXPECT_LT(at, printed.size()) << "not printed: " << line;
+      ++at;
+    }
+  }
+  EXPECT_EQ(blocks, 2);
+}
+
+// The page names every metric that there is, and no other.
+TEST(RuntimeReadme, NamesEveryMetric) {
+  std::ifstream file(ATTNGUARD_TEST_DATA "/../guard/runtime/README.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  const ActionCounters actions;
+  std::size_t names = 0;
+  for (const MetricFamily& family : guard_metrics(GuardCounters{}, &actions)) {
+    EXPECT_THAT(page, HasSubstr("\n| `" + family.name + "` |"));
+    ++names;
+  }
+  std::size_t rows = 0;
+  for (std::size_t from = 0;
+       (from = page.find("\n| `attnguard_", from)) != std::string::npos; ++from)
+    ++rows;
+  EXPECT_EQ(rows, names);
 }
 
 }  // namespace

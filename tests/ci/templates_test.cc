@@ -94,17 +94,17 @@ constexpr const char* kGithubShell = "bash --noprofile --norc -e -o pipefail";
 TEST_F(TemplatesTest, GithubActionPassesAndFailsWithTheEngine) {
   const Action action;
   EXPECT_EQ(action.action_["runs"]["using"].as<std::string>(), "composite");
+  std::ofstream(folder_ + "/p.yaml")
+      << "version: 1\nproblems:\n  - {seq_len: 9, head_dim: 16}\n";
   const std::string args = "--no-map --check row-sum";
   EXPECT_EQ(run(kGithubShell, action.script(),
                 action.variables({{"engine", "builtin:tiled"},
                                   {"args", args + " --coverage sampled"},
-                                  {"policy", ""}})),
+                                  {"policy", "p.yaml"}})),
             0)
       << read("log");
   EXPECT_THAT(read("output"), HasSubstr("exit-code=0"));
   EXPECT_THAT(read("summary"), HasSubstr("pass"));
-  std::ofstream(folder_ + "/p.yaml")
-      << "version: 1\nproblems:\n  - {seq_len: 9, head_dim: 16}\n";
   const Variables wrong = action.variables({{"engine", "builtin:wrong_axis"},
                                             {"policy", "p.yaml"},
                                             {"report", "out.json"},

@@ -173,7 +173,7 @@ class TuneCommand : public testing::Test {
 TEST_F(TuneCommand, WritesAPolicyThatPasses) {
   const std::string file = folder_.file("tuned.yaml");
   ASSERT_EQ(run({"tune", "--engine", "builtin:tiled", "--problem", kSmall,
-                 "--output", file}),
+                 "--repeats", "2", "--output", file}),
             kExitPass)
       << out_ << err_;
   EXPECT_THAT(out_, HasSubstr("smallest leak"));

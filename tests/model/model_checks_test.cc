@@ -1,5 +1,5 @@
-// Each fault of a whole model is found by the check that is there for it, and
-// by no other that it has nothing to do with; a correct model passes all.
+// Each fault of a whole model is found by the checks that are there for it; a
+// correct model passes all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

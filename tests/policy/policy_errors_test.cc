@@ -36,8 +36,9 @@ TEST(PolicyErrors, NamesTheNearestKnownKey) {
 
 TEST(PolicyErrors, ListsTheKnownKeysWhenNoneIsNear) {
   EXPECT_THAT(errors_after_version("colour: 1\n"),
-              ElementsAre("2:1 unknown key 'colour'; known: version, seed, "
-                          "coverage, checks, tolerances, problems, engines"));
+              ElementsAre("2:1 unknown key 'colour'; known: version, extends, "
+                          "seed, coverage, checks, tolerances, problems, "
+                          "extra_problems, engines, suppressions"));
 }
 
 TEST(PolicyErrors, RefusesADuplicateKeyAndNamesBothLines) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "guard/engine/reference.h"
 #include "guard/pipeline.h"
 #include "guard/policy/suppress.h"
 #include "tests/policy/policy_testing.h"

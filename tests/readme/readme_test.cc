@@ -275,6 +275,18 @@ TEST(Readme, ShowsTheRealErrorsOfAPolicy) {
       << printed;
 }
 
+TEST(Readme, ShowsTheRealDifferenceOfPolicies) {
+  const PolicyParse parsed =
+      parse_policy(blocks_of("yaml").front(), "attention.yaml", check_ids());
+  ASSERT_TRUE(parsed.policy);
+  const std::string printed =
+      diff_policies(default_policy(), *parsed.policy, check_ids());
+  const std::vector<Session> sessions = sessions_of("attnguard policy diff");
+  ASSERT_EQ(sessions.size(), 1u);
+  EXPECT_EQ(first_difference(sessions[0].shown, lines_of(printed)), "")
+      << printed;
+}
+
 // Runs "attnguard check ..." and returns the report.
 std::vector<std::string> check_output(const Engine& engine,
                                       const std::vector<std::string>& words) {

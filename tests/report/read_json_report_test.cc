@@ -76,7 +76,7 @@ TEST(ReadJsonReport, SaysWhatIsWrongAndWhere) {
 // Whatever is cut off or replaced ends in a message.
 TEST(ReadJsonReport, NothingCrashes) {
   const std::string text = rendered(all_samples());
-  for (std::size_t at = 0; at < text.size(); at += 37) {
+  for (std::size_t at = 0; at + 2 < text.size(); at += 37) {
     EXPECT_FALSE(read_json_report(text.substr(0, at)).ok());
     std::string changed = text;
     changed[at] = changed[at] == '0' ? 'x' : '0';

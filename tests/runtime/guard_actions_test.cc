@@ -36,8 +36,8 @@ class GuardActions : public testing::Test {
   void start(const std::string& options) {
     RuntimePolicy policy;
     const RuntimeOptionsParse parse = apply_runtime_options(
-        "sample=1:max_overhead=none:canary=off:rows=64:dump_dir='" + folder_ +
-            "':" + options,
+        "sample=1:max_overhead=none:canary=off:shadow=0:rows=64:dump_dir='" +
+            folder_ + "':" + options,
         policy);
     ASSERT_TRUE(parse.ok()) << parse.errors.front();
     sink_ = std::make_shared<ActionSink>(

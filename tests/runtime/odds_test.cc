@@ -24,8 +24,8 @@ TEST(Odds, CountTheCallsUntilTheCertaintyIsReached) {
     for (std::int64_t every : {1, 7, 1000}) {
       const double calls = calls_until_seen(chance, every, 0.999);
       EXPECT_GE(certainty_after(chance, every, calls), 0.999 - 1e-12);
-      if (calls > 1)
-        EXPECT_LT(certainty_after(chance, every, calls - 1), 0.999);
+      if (calls <= 1) continue;
+      EXPECT_LT(certainty_after(chance, every, calls - 1), 0.999);
     }
   EXPECT_EQ(calls_until_seen(1, 1, 0.999), 1);
   EXPECT_EQ(calls_until_seen(1, 0, 0.999), INFINITY);

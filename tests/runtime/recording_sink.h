@@ -21,7 +21,8 @@ class RecordingSink final : public ViolationSink {
 
   void on_violation(const Violation& violation) noexcept override {
     const std::lock_guard lock(mutex_);
-    records_.push_back({violation.check, describe(violation),
+    records_.push_back({violation.check,
+                        describe(violation),
                         violation.call->problem->text(),
                         {violation.findings.begin(), violation.findings.end()},
                         violation.in_scratch});

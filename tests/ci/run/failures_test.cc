@@ -54,6 +54,8 @@ TEST(SavedFailure, SaysWhatIsWrongAndWhere) {
 
 TEST(SavedFailure, ThereIsOneForEachSmallestCase) {
   RunResult run = sample::failing_run();
+  EXPECT_TRUE(failures_of(run, {}, "x").empty());  // All of them replays.
+  for (ProblemResult& result : run.problems) result.number = 1;
   const std::size_t before = failures_of(run, {}, "x").size();
   EXPECT_EQ(before, 3u);  // Two violations, and an engine error.
   run.problems.push_back(run.problems[1]);

@@ -124,7 +124,7 @@ TEST_F(RunTest, ShardsMergeToTheWholeReport) {
   EXPECT_EQ(a, b);
   const Outcome text = run({"merge", merge[3], merge[4], merge[5]});
   EXPECT_THAT(text.out, AllOf(HasSubstr("12 problems"),
-                              HasSubstr("Rows depend on keys")));
+                              HasSubstr("when later tokens change")));
 }
 
 TEST_F(RunTest, MergeRefusesWhatIsNotTheWhole) {
@@ -212,12 +212,13 @@ TEST_F(RunTest, JobsWorkWithoutIsolationAndWithReplays) {
 }
 
 TEST_F(RunTest, WhatTheTimeLimitLeavesIsNamedAndInconclusive) {
-  // The second problem takes longer than the limit on any machine.
+  // On one thread the second problem takes longer than the limit anywhere.
   const std::vector<std::string> words = {
       "--problem",    "seq_len=5 head_dim=16",
-      "--problem",    "num_heads=32 seq_len=8192 head_dim=128",
+      "--problem",    "num_heads=4 seq_len=2048 head_dim=64",
       "--problem",    "seq_len=6 head_dim=16",
-      "--time-limit", "2"};
+      "--time-limit", "5",
+      "--threads",    "1"};
   for (bool isolated : {false, true})
     for (const char* jobs : {"1", "2"}) {
       if (!isolated && jobs[0] == '2') continue;
@@ -229,7 +230,7 @@ TEST_F(RunTest, WhatTheTimeLimitLeavesIsNamedAndInconclusive) {
       EXPECT_EQ(run["problems"][0]["verdict"], "pass");
       EXPECT_EQ(run["problems"][1]["unchecked"], true);
       EXPECT_EQ(run["problems"][1]["note"],
-                "not checked: the time limit of 2 s was over");
+                "not checked: the time limit of 5 s was over");
       EXPECT_THAT(run["note"].get<std::string>(), HasSubstr("of 3 problems"));
     }
 }
@@ -358,7 +359,7 @@ Interrupted interrupt(const std::string& report, int number,
     execv(argv[0], argv.data());
     _exit(127);
   }
-  usleep(1500000);
+  sleep(5);
   Interrupted outcome;
   kill(pid, number);
   int status = 0;
@@ -370,8 +371,9 @@ Interrupted interrupt(const std::string& report, int number,
 
 TEST_F(RunTest, SignalsEndTheRunWithAReport) {
   const std::vector<std::string> words = {
-      "--problem", "seq_len=5 head_dim=16", "--problem",
-      "num_heads=8 seq_len=4096 head_dim=64"};
+      "--problem", "seq_len=5 head_dim=16",
+      "--problem", "num_heads=4 seq_len=2048 head_dim=64",
+      "--threads", "1"};
   for (const char* jobs : {"1", "2"})
     for (int number : {SIGINT, SIGTERM}) {
       std::vector<std::string> more = words;

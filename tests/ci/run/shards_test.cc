@@ -111,8 +111,10 @@ TEST(MeasuredCosts, AreWhatWasMeasuredAndOnItsScaleElsewhere) {
 TEST(Estimates, GrowWithTheProblem) {
   EXPECT_LT(estimated_cost(problem_of("seq_len=64")),
             estimated_cost(problem_of("seq_len=4096")));
-  EXPECT_LT(estimated_bytes(problem_of("seq_len=64 dtype=fp16")),
-            estimated_bytes(problem_of("seq_len=4096 dtype=fp32")));
+  const Problem large = problem_of("seq_len=4096 dtype=fp32");
+  EXPECT_LT(estimated_bytes(problem_of("seq_len=64 dtype=fp16"), false),
+            estimated_bytes(large, false));
+  EXPECT_LT(estimated_bytes(large, false), estimated_bytes(large, true));
 }
 
 TEST(ReadSize, KnowsUnits) {

@@ -1,0 +1,511 @@
+#include "adapters/llama_cpp/live/live_hook.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapters/llama_cpp/live/attention_node.h"
+#include "adapters/llama_cpp/live/batch_rows.h"
+#include "adapters/llama_cpp/live/cache_watch.h"
+#include "adapters/llama_cpp/live/call_builder.h"
+#include "adapters/llama_cpp/live/cell_ledger.h"
+#include "adapters/llama_cpp/live/engine_checks.h"
+#include "adapters/llama_cpp/live/rounding.h"
+
+namespace attnguard::llama_cpp {
+namespace {
+
+constexpr int kNoLayer = std::numeric_limits<int>::max();
+
+// So that the sequences of two contexts are not one to the guard.
+std::uint64_t next_sequence_base() {
+  static std::atomic<std::uint64_t> count{0};
+  return ++count * kMostSequences;
+}
+
+struct AtomicCheck {
+  std::atomic<std::uint64_t> runs{0}, judged{0}, violations{0}, findings{0};
+};
+
+void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {
+  counter.fetch_add(amount, std::memory_order_relaxed);
+}
+
+struct Layer {
+  LayerHandle handle;
+  std::string name;
+  Storage storage;  // What the numerics of its calls are made of.
+  CellPrints prints;
+};
+
+}  // namespace
+
+class LiveHook::State {
+ public:
+  State(Guard& guard, LiveHookOptions options)
+      : guard_(guard),
+        options_(std::move(options)),
+        sequence_base_(next_sequence_base()) {}
+
+  bool ask(const ggml_tensor* node);
+  void computed(const ggml_tensor* node);
+
+  void begin_batch(std::int32_t num_tokens, const std::int32_t* positions,
+                   const std::int32_t* num_sequences,
+                   const std::int32_t* const* sequences);
+  void batch_failed();
+  void cleared();
+  void removed(std::int32_t sequence, std::int32_t p0, std::int32_t p1);
+  void copied(std::int32_t from, std::int32_t to, std::int32_t p0,
+              std::int32_t p1);
+  void kept(std::int32_t sequence);
+  void shifted(std::int32_t sequence, std::int32_t p0, std::int32_t p1,
+               std::int32_t by);
+  HookCounters counters() const;
+
+ private:
+  // The cells of the layers that share one tensor of indices.
+  struct Cache {
+    CellLedger ledger;
+    const void* index = nullptr;  // In the present graph.
+  };
+
+  Layer& layer(int number);
+  LayerRule rule(int number) const;
+  bool decide(int number);
+  void begin_graph(const ggml_tensor* write);
+  void note_write(const ggml_tensor* write, int number);
+  void tell_guard();
+  Cache* cache_of(int number);
+  std::uint64_t id(std::int32_t sequence) const {
+    return sequence_base_ + static_cast<std::uint64_t>(sequence);
+  }
+
+  void check_write(const ggml_tensor* node);
+  void keep_query(const ggml_tensor* softmax);
+  void judge(const ggml_tensor* node);
+  void judge_cells(const AttentionNode& node, Layer& layer, Cache& cache);
+  void observe(const AttentionNode& node, Layer& layer, Cache* cache);
+  void decline(std::string_view reason);
+  void count(EngineCheck check, const CheckOutcome& outcome,
+             const Layer& layer);
+
+  Guard& guard_;
+  LiveHookOptions options_;
+  std::uint64_t sequence_base_;
+
+  std::deque<Layer> layers_;       // Addresses stay.
+  std::vector<Layer*> by_number_;  // nullptr: not met
+  std::vector<int> cache_number_;  // By layer; -1: none
+  std::deque<Cache> caches_;
+
+  BatchRows batch_;
+  bool told_ = false;           // begin_batch was called at least once
+  bool in_step_ = false;        // The ledgers know all that lies in the caches.
+  int last_layer_ = kNoLayer;   // whose keys were written in this graph
+  std::size_t caches_met_ = 0;  // in this graph
+
+  int decided_ = kNoLayer;  // The layer that `look_` is about.
+  bool look_ = false;
+  const void* checked_mask_ = nullptr;  // in this graph
+
+  CacheWrite write_;
+  std::vector<float> query_;  // A copy, [stream, head, row, channel].
+  Place kept_query_;
+  CallBuilder builder_;
+
+  std::atomic<std::uint64_t> graphs_{0}, attention_{0}, sampled_{0},
+      observed_{0}, not_told_{0}, declined_{0};
+  std::array<AtomicCheck, kNumEngineChecks> checks_;
+  mutable std::mutex reason_mutex_;
+  std::string reason_;
+};
+
+// --- which layer, which cells ----------------------------------------------
+
+Layer& LiveHook::State::layer(int number) {
+  const auto index = static_cast<std::size_t>(std::max(number, 0));
+  if (index >= by_number_.size()) by_number_.resize(index + 1, nullptr);
+  if (by_number_[index] != nullptr) return *by_number_[index];
+  Layer& made = layers_.emplace_back();
+  made.name = "blk." + std::to_string(index) + ".attn";
+  LayerOptions options;
+  options.numerics = [&made](const Problem& problem) {
+    return numerics_of(made.storage, problem);
+  };
+  made.handle = guard_.layer(made.name, options);
+  return *(by_number_[index] = &made);
+}
+
+LayerRule LiveHook::State::rule(int number) const {
+  LayerRule rule;
+  rule.causal = options_.causal;
+  if (options_.window) rule.window = options_.window(number);
+  rule.softmax_scale = options_.softmax_scale;
+  return rule;
+}
+
+// Once for each layer of a graph, before its first node is computed.
+bool LiveHook::State::decide(int number) {
+  if (number != decided_) {
+    decided_ = number;
+    look_ = guard_.sampled(layer(number).handle);
+    if (look_) add(sampled_);
+  }
+  return look_;
+}
+
+void LiveHook::State::begin_graph(const ggml_tensor* write) {
+  add(graphs_);
+  decided_ = kNoLayer;
+  checked_mask_ = nullptr;
+  caches_met_ = 0;
+  for (Cache& cache : caches_) cache.index = nullptr;
+  if (!told_) return;
+  const CacheShape shape = cache_shape(write);
+  if (!read_write(write, write_) ||
+      !batch_.take(write_.index, shape.cells_per_stream, shape.streams)) {
+    in_step_ = false;
+    return;
+  }
+  tell_guard();
+}
+
+// What the rows of this graph append to their sequences.
+void LiveHook::State::tell_guard() {
+  const std::span<const Token> rows = batch_.rows();
+  for (std::size_t i = 0; i < rows.size();) {
+    std::size_t end = i + 1;
+    while (end < rows.size() && rows[end].sequences == rows[i].sequences &&
+           rows[end].position == rows[end - 1].position + 1)
+      ++end;
+    for (std::int32_t s = 0; s < kMostSequences; ++s)
+      if (rows[i].sequences.test(static_cast<std::size_t>(s)))
+        guard_.append(id(s), rows[i].position,
+                      static_cast<std::int64_t>(end - i));
+    i = end;
+  }
+}
+
+void LiveHook::State::note_write(const ggml_tensor* write, int number) {
+  if (number <= last_layer_) begin_graph(write);
+  last_layer_ = number;
+  if (!told_ || !in_step_) return;
+  const auto index = static_cast<std::size_t>(number);
+  if (index >= cache_number_.size()) cache_number_.resize(index + 1, -1);
+  for (std::size_t i = 0; i < caches_met_; ++i)
+    if (caches_[i].index == index_tensor(write)) {
+      cache_number_[index] = static_cast<int>(i);
+      return;
+    }
+  if (caches_met_ == caches_.size()) caches_.emplace_back();
+  Cache& cache = caches_[caches_met_];
+  cache_number_[index] = static_cast<int>(caches_met_++);
+  cache.index = index_tensor(write);
+  const CacheShape shape = cache_shape(write);
+  cache.ledger.resize(shape.cells_per_stream, shape.streams);
+  const std::span<const Token> rows = batch_.rows();
+  if (!read_write(write, write_) || write_.index.size() != rows.size()) {
+    in_step_ = false;
+    return;
+  }
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    if (cache.ledger.contains(write_.index[r]))
+      cache.ledger.write(write_.index[r], rows[r]);
+}
+
+// nullptr: nobody said what lies in the layer's cells.
+LiveHook::State::Cache* LiveHook::State::cache_of(int number) {
+  const auto index = static_cast<std::size_t>(number);
+  if (!told_ || !in_step_ || number < 0 || index >= cache_number_.size() ||
+      cache_number_[index] < 0 || batch_.rows().empty())
+    return nullptr;
+  return &caches_[static_cast<std::size_t>(cache_number_[index])];
+}
+
+// --- the callback ----------------------------------------------------------
+
+bool LiveHook::State::ask(const ggml_tensor* node) {
+  const NodeKind kind = kind_of(node);
+  if (kind == NodeKind::kOther) return false;
+  const int number = layer_of(node);
+  if (number < 0) return false;
+  if (kind == NodeKind::kWriteKey) note_write(node, number);
+  if (kind == NodeKind::kAttention) add(attention_);
+  return decide(number);
+}
+
+void LiveHook::State::computed(const ggml_tensor* node) {
+  switch (kind_of(node)) {
+    case NodeKind::kWriteKey:
+    case NodeKind::kWriteValue:
+      return check_write(node);
+    case NodeKind::kSoftmax:
+      return keep_query(node);
+    case NodeKind::kAttention:
+      return judge(node);
+    case NodeKind::kOther:
+      return;
+  }
+}
+
+void LiveHook::State::check_write(const ggml_tensor* node) {
+  if (!read_write(node, write_) || !can_compare(write_)) return;
+  CheckOutcome outcome;
+  outcome.judged = write_.index.size();
+  outcome.row = first_wrong_row(write_);
+  if (outcome.row >= 0) {
+    outcome.wrong = 1;
+    outcome.message =
+        std::string(kind_of(node) == NodeKind::kWriteKey ? "key" : "value") +
+        " cache, row " +
+        std::to_string(write_.index[static_cast<std::size_t>(outcome.row)]) +
+        ": not what was written there";
+  }
+  const std::size_t rows = batch_.rows().size();
+  // A transposed value cache has a row for each element, head by head.
+  if (rows > 0 && write_.index.size() > rows && outcome.row >= 0)
+    outcome.row /= static_cast<std::int64_t>(write_.index.size() / rows);
+  count(EngineCheck::kCacheWrite, outcome, layer(layer_of(node)));
+}
+
+// Without flash attention the query's memory is free again before the output is
+// there.
+void LiveHook::State::keep_query(const ggml_tensor* softmax) {
+  kept_query_ = {};
+  const Place query = query_of_softmax(softmax);
+  if (query.data == nullptr || query.dtype() != Dtype::kFp32) return;
+  const Shape4& shape = query.shape;
+  query_.resize(
+      static_cast<std::size_t>(shape[0] * shape[1] * shape[2] * shape[3]));
+  kept_query_ = query;
+  kept_query_.data = reinterpret_cast<const std::byte*>(query_.data());
+  const Shape4 dense = contiguous_strides(shape);
+  for (std::size_t i = 0; i < 4; ++i)
+    kept_query_.bytes[i] = dense[i] * static_cast<std::int64_t>(sizeof(float));
+  float* to = query_.data();
+  for (std::int64_t s = 0; s < shape[0]; ++s)
+    for (std::int64_t h = 0; h < shape[1]; ++h)
+      for (std::int64_t i = 0; i < shape[2]; ++i, to += shape[3])
+        decode_row(query.type, query.at(s, h, i), shape[3], to);
+}
+
+void LiveHook::State::judge(const ggml_tensor* tensor) {
+  AttentionNode node = describe(tensor);
+  if (!node.flash) node.query = std::exchange(kept_query_, {});
+  if (!node.problem.empty()) return decline(node.problem);
+  if (node.query.data == nullptr) return decline("no query was kept");
+  Layer& its = layer(node.layer);
+  its.storage = {node.flash, node.key.dtype(), node.value.dtype()};
+  Cache* cache = cache_of(node.layer);
+  if (cache != nullptr) {
+    if (node.mask.data != nullptr && checked_mask_ != node.mask.data) {
+      checked_mask_ = node.mask.data;
+      count(EngineCheck::kMask,
+            check_mask(node, batch_.rows(), cache->ledger, rule(node.layer)),
+            its);
+    }
+    judge_cells(node, its, *cache);
+  }
+  if (!node.flash) count(EngineCheck::kWeights, check_weights(node), its);
+  observe(node, its, cache);
+}
+
+void LiveHook::State::observe(const AttentionNode& node, Layer& its,
+                              Cache* cache) {
+  const std::string_view why =
+      cache != nullptr ? builder_.build(node, batch_.rows(), cache->ledger,
+                                        rule(node.layer), sequence_base_)
+                       : builder_.build_from_mask(node, rule(node.layer));
+  if (!why.empty()) return decline(why);
+  add(observed_);
+  if (cache == nullptr) add(not_told_);
+  guard_.observe(its.handle, builder_.call(), builder_.context());
+}
+
+// Every cell that a row of this graph can see.
+void LiveHook::State::judge_cells(const AttentionNode& node, Layer& its,
+                                  Cache& cache) {
+  const std::span<const Token> rows = batch_.rows();
+  CheckOutcome outcome;
+  SequenceSet done;
+  std::vector<Cell> cells;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const auto sequence = static_cast<std::size_t>(rows[r].sequence);
+    if (done.test(sequence)) continue;
+    done.set(sequence);
+    cache.ledger.cells_of(rows[r].sequence, node.key.shape[2], cells);
+    for (const Cell& cell : cells) {
+      ++outcome.judged;
+      if (!its.prints.changed(node, cache.ledger, cell.index) ||
+          outcome.wrong++ > 0)
+        continue;
+      outcome.row = static_cast<std::int64_t>(r);
+      outcome.message =
+          "sequence " + std::to_string(rows[r].sequence) + ", position " +
+          std::to_string(cell.position) + ": cell " +
+          std::to_string(cell.index % cache.ledger.cells_per_stream()) +
+          " is not what it was when it was last seen, and nobody wrote it";
+    }
+  }
+  count(EngineCheck::kCacheCell, outcome, its);
+}
+
+void LiveHook::State::decline(std::string_view reason) {
+  add(declined_);
+  const std::lock_guard<std::mutex> lock(reason_mutex_);
+  reason_ = reason;
+}
+
+void LiveHook::State::count(EngineCheck check, const CheckOutcome& outcome,
+                            const Layer& its) {
+  AtomicCheck& counters = checks_[static_cast<std::size_t>(check)];
+  add(counters.runs);
+  add(counters.judged, outcome.judged);
+  if (outcome.wrong == 0) return;
+  add(counters.violations);
+  add(counters.findings, outcome.wrong);
+  if (!options_.on_finding) return;
+  EngineFinding finding;
+  finding.check = check;
+  finding.layer = its.name;
+  const auto row = static_cast<std::size_t>(outcome.row);
+  if (outcome.row >= 0 && row < batch_.rows().size()) {
+    finding.sequence = batch_.rows()[row].sequence;
+    finding.position = batch_.rows()[row].position;
+  }
+  finding.message = outcome.message;
+  options_.on_finding(finding);
+}
+
+// --- what the host says ----------------------------------------------------
+
+void LiveHook::State::begin_batch(std::int32_t num_tokens,
+                                  const std::int32_t* positions,
+                                  const std::int32_t* num_sequences,
+                                  const std::int32_t* const* sequences) {
+  if (!told_) in_step_ = true;
+  told_ = true;
+  last_layer_ = kNoLayer;
+  if (!batch_.begin(num_tokens, positions, num_sequences, sequences))
+    in_step_ = false;
+}
+
+void LiveHook::State::batch_failed() {
+  for (const Token& token : batch_.taken())
+    for (std::int32_t s = 0; s < kMostSequences; ++s)
+      if (token.sequences.test(static_cast<std::size_t>(s)))
+        removed(s, token.position, token.position + 1);
+}
+
+void LiveHook::State::cleared() {
+  for (Cache& cache : caches_) cache.ledger.clear();
+  batch_.reset();
+  in_step_ = told_;
+  for (std::int32_t s = 0; s < kMostSequences; ++s) guard_.evict(id(s));
+}
+
+void LiveHook::State::removed(std::int32_t sequence, std::int32_t p0,
+                              std::int32_t p1) {
+  if (sequence < 0) {
+    for (std::int32_t s = 0; s < kMostSequences; ++s) removed(s, p0, p1);
+    return;
+  }
+  if (sequence >= kMostSequences) return;
+  for (Cache& cache : caches_) cache.ledger.remove(sequence, p0, p1);
+  const std::int32_t from = std::max(p0, 0);
+  const bool to_end = p1 < 0 || p1 >= batch_.next_position(sequence);
+  if (to_end && from < batch_.next_position(sequence))
+    batch_.set_next_position(sequence, from);
+  if (to_end && from > 0)
+    guard_.truncate(id(sequence), from);
+  else
+    guard_.evict(id(sequence));
+}
+
+void LiveHook::State::copied(std::int32_t from, std::int32_t to,
+                             std::int32_t p0, std::int32_t p1) {
+  if (from < 0 || to < 0 || from >= kMostSequences || to >= kMostSequences)
+    return;
+  for (Cache& cache : caches_) cache.ledger.copy(from, to, p0, p1);
+  batch_.set_next_position(to, batch_.next_position(from));
+  if (p0 <= 0 && p1 < 0)
+    guard_.fork(id(from), id(to));
+  else
+    guard_.evict(id(to));
+}
+
+void LiveHook::State::kept(std::int32_t sequence) {
+  for (Cache& cache : caches_) cache.ledger.keep(sequence);
+  for (std::int32_t s = 0; s < kMostSequences; ++s)
+    if (s != sequence) guard_.evict(id(s));
+}
+
+void LiveHook::State::shifted(std::int32_t sequence, std::int32_t p0,
+                              std::int32_t p1, std::int32_t by) {
+  if (sequence < 0 || sequence >= kMostSequences) return;
+  for (Cache& cache : caches_) cache.ledger.shift(sequence, p0, p1, by);
+  batch_.set_next_position(sequence, batch_.next_position(sequence) + by);
+  guard_.evict(id(sequence));
+}
+
+HookCounters LiveHook::State::counters() const {
+  HookCounters result;
+  result.graphs = graphs_;
+  result.attention = attention_;
+  result.sampled = sampled_;
+  result.observed = observed_;
+  result.not_told = not_told_;
+  result.declined = declined_;
+  for (std::size_t i = 0; i < kNumEngineChecks; ++i)
+    result.checks[i] = {checks_[i].runs, checks_[i].judged,
+                        checks_[i].violations, checks_[i].findings};
+  const std::lock_guard<std::mutex> lock(reason_mutex_);
+  result.last_reason = reason_;
+  return result;
+}
+
+// --- the interface ---------------------------------------------------------
+
+LiveHook::LiveHook(Guard& guard, LiveHookOptions options)
+    : state_(std::make_unique<State>(guard, std::move(options))) {}
+
+LiveHook::~LiveHook() = default;
+
+bool LiveHook::evaluate(ggml_tensor* node, bool ask, void* hook) {
+  State& state = *static_cast<LiveHook*>(hook)->state_;
+  if (ask) return state.ask(node);
+  state.computed(node);
+  return true;  // Go on with the graph.
+}
+
+void LiveHook::begin_batch(std::int32_t num_tokens,
+                           const std::int32_t* positions,
+                           const std::int32_t* num_sequences,
+                           const std::int32_t* const* sequences) {
+  state_->begin_batch(num_tokens, positions, num_sequences, sequences);
+}
+
+void LiveHook::batch_failed() { state_->batch_failed(); }
+void LiveHook::cleared() { state_->cleared(); }
+void LiveHook::removed(std::int32_t sequence, std::int32_t p0,
+                       std::int32_t p1) {
+  state_->removed(sequence, p0, p1);
+}
+void LiveHook::copied(std::int32_t from, std::int32_t to, std::int32_t p0,
+                      std::int32_t p1) {
+  state_->copied(from, to, p0, p1);
+}
+void LiveHook::kept(std::int32_t sequence) { state_->kept(sequence); }
+void LiveHook::shifted(std::int32_t sequence, std::int32_t p0, std::int32_t p1,
+                       std::int32_t by) {
+  state_->shifted(sequence, p0, p1, by);
+}
+HookCounters LiveHook::counters() const { return state_->counters(); }
+
+}  // namespace attnguard::llama_cpp
