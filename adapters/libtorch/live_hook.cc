@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -104,6 +105,8 @@ class LiveHook::State {
   }
 
   void judge(const SeenCall& seen, std::size_t layer) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
     thread_local LiveCall call;  // Keeps its memory.
     if (const std::string_view why = call.build(seen, rule_); !why.empty()) {
       declined_.add();
@@ -117,6 +120,8 @@ class LiveHook::State {
     count(mask_, "mask", layer, wrong_mask, elements);
     count(weights_, "weights", layer, wrong_weights, rows);
     observed_.add();
+    // observe() counts its own time.
+    guard_.charge(std::chrono::nanoseconds(Clock::now() - start).count());
     guard_.observe(layers_[layer], call.call(), call.context());
   }
 

@@ -122,6 +122,19 @@ Observed Guard::observe(LayerHandle layer, const AttentionCall& call,
   return {};
 }
 
+void Guard::charge(std::int64_t nanoseconds) noexcept {
+  if (nanoseconds <= 0) return;
+  try {
+    Shard& shard = state_->shard();
+    const std::int64_t now = runtime_internal::monotonic_now();
+    shard.budget.spend(now, nanoseconds);
+    shard.tally.overhead_ns.add(static_cast<std::uint64_t>(nanoseconds));
+    shard.window_overhead.set(shard.budget.used(now));
+  } catch (...) {
+    // No memory for the thread's shard: nothing is looked at in it either.
+  }
+}
+
 void Guard::append(std::uint64_t sequence, std::int64_t first,
                    std::int64_t count) {
   state_->sequences.append(sequence, first, count);

@@ -118,6 +118,10 @@ class Guard {
   Observed observe(LayerHandle layer, const AttentionCall& call,
                    const ObserveContext& context = {}) noexcept;
 
+  // Time that the caller spent for the guard in this thread, beside observe():
+  // filling the call, checks of its own. It counts against the budget.
+  void charge(std::int64_t nanoseconds) noexcept;
+
   // What happened to a sequence's cache since the last call, in all layers.
   // Needed only where ObserveContext::sequences are given; no lock.
   //   append:   tokens [first, first + count) were written

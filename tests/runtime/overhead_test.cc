@@ -45,6 +45,19 @@ TEST(Overhead, NothingIsAllowedNothing) {
   EXPECT_GT(none.calls, 10u);
 }
 
+TEST(Overhead, WhatTheHostSpendsCounts) {
+  RuntimePolicy policy;
+  policy.max_overhead = 0.005;
+  policy.window = 100;
+  policy.patches.resize(1);
+  policy.patches[0].sample_every = 1;
+  auto guard = std::move(Guard::create(policy).value());
+  const LayerHandle layer = guard->layer("a");
+  guard->charge(1000000000);  // A whole second: twice what a window gives.
+  for (int call = 0; call < 1000; ++call) EXPECT_FALSE(guard->sampled(layer));
+  EXPECT_GE(guard->counters().overhead_ns, 1000000000u);
+}
+
 TEST(Overhead, ALargerBudgetLooksMoreOften) {
   EXPECT_GT(serve(0.2, 0.5).check(LiveCheck::kRecompute).rows,
             2 * serve(0.01, 0.5).check(LiveCheck::kRecompute).rows);

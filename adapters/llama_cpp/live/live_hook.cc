@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <limits>
 #include <mutex>
@@ -86,6 +87,7 @@ class LiveHook::State {
     return sequence_base_ + static_cast<std::uint64_t>(sequence);
   }
 
+  void look_at(const ggml_tensor* node);
   void check_write(const ggml_tensor* node);
   void keep_query(const ggml_tensor* softmax);
   void judge(const ggml_tensor* node);
@@ -114,6 +116,7 @@ class LiveHook::State {
   bool look_ = false;
   const void* checked_mask_ = nullptr;  // in this graph
 
+  std::chrono::nanoseconds in_observe_{0};  // in the present node
   CacheWrite write_;
   std::vector<float> query_;  // A copy, [stream, head, row, channel].
   Place kept_query_;
@@ -240,7 +243,18 @@ bool LiveHook::State::ask(const ggml_tensor* node) {
   return decide(number);
 }
 
+// What the hook itself does is charged to the guard's budget; what observe()
+// takes is there already.
 void LiveHook::State::computed(const ggml_tensor* node) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  in_observe_ = {};
+  look_at(node);
+  guard_.charge(
+      std::chrono::nanoseconds(Clock::now() - start - in_observe_).count());
+}
+
+void LiveHook::State::look_at(const ggml_tensor* node) {
   switch (kind_of(node)) {
     case NodeKind::kWriteKey:
     case NodeKind::kWriteValue:
@@ -325,7 +339,9 @@ void LiveHook::State::observe(const AttentionNode& node, Layer& its,
   if (!why.empty()) return decline(why);
   add(observed_);
   if (cache == nullptr) add(not_told_);
+  const auto start = std::chrono::steady_clock::now();
   guard_.observe(its.handle, builder_.call(), builder_.context());
+  in_observe_ = std::chrono::steady_clock::now() - start;
 }
 
 // Every cell that a row of this graph can see.
