@@ -55,7 +55,7 @@ TEST(Overhead, WhatTheHostSpendsCounts) {
   const LayerHandle layer = guard->layer("a");
   guard->charge(1000000000);  // A whole second: twice what a window gives.
   for (int call = 0; call < 1000; ++call) EXPECT_FALSE(guard->sampled(layer));
-  EXPECT_GE(guard->counters().overhead_ns, 1000000000u);
+  EXPECT_GE(guard->counters().overhead_nanoseconds, 1000000000u);
 }
 
 TEST(Overhead, ALargerBudgetLooksMoreOften) {
