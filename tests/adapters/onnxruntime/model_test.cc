@@ -129,9 +129,9 @@ INSTANTIATE_TEST_SUITE_P(
                    .kv_heads = 2},
                   8}),
         testing::Values("1.26.0", "1.30.0")),
-    [](const auto& tested) {
-      const auto& [clean, version] = tested.param;
-      std::string name = std::string(clean.name) + "_" + version;
+    [](const auto& suite) {
+      std::string name = std::string(std::get<0>(suite.param).name) + "_" +
+                         std::get<1>(suite.param);
       std::replace(name.begin(), name.end(), '.', '_');
       return name;
     });
@@ -203,7 +203,9 @@ TEST(OnnxModel, BatchesSequencesOfUnlikeLengths) {
       together.emplace_back(alone.back().size());
       const ModelStep step{s, 0, text, alone.back()};
       ASSERT_TRUE(model.decode({&step, 1}).ok());
-      if (model.clear) ASSERT_TRUE(model.clear(s).ok());
+      if (model.clear) {
+        ASSERT_TRUE(model.clear(s).ok());
+      }
     }
     const ModelStep both[] = {{0, 0, texts[0], together[0]},
                               {1, 0, texts[1], together[1]}};
