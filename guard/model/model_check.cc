@@ -122,12 +122,16 @@ Result<Sensitivity> ModelCheckContext::sensitivity() {
     for (std::int64_t i = changed + 1; i < length(); ++i) {
       const RowDifference difference =
           compare_rows(base.row(i), moved.value().row(i));
+      // Rows beyond the windows of all layers are not reached, and must not be.
+      if (!differs_exactly(difference)) continue;
       const double limit = bound(difference.scale);
       moves.push_back(difference.largest);
       in_bounds.push_back(limit > 0 ? difference.largest / limit : 0);
     }
   }
-  sensitivity_ = {median(std::move(moves)), median(std::move(in_bounds))};
+  sensitivity_ = moves.empty() ? Sensitivity{}
+                               : Sensitivity{median(std::move(moves)),
+                                             median(std::move(in_bounds))};
   return *sensitivity_;
 }
 

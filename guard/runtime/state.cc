@@ -16,6 +16,7 @@ constexpr double kActivePart = 0.3;
 constexpr double kDecidingPart = 0.125;
 
 // By how much the gap between decisions may grow from one to the next.
+constexpr double kLargestDebt = 0.01;  // of what a window allows
 constexpr double kMostGrowth = 8;
 
 std::uint64_t next_id() {
@@ -100,9 +101,12 @@ bool GuardState::decide(Shard& shard, const Layer& layer, std::int64_t start) {
   shard.tally.sampled.add(1);
   // What cannot be afforded is known before anything is touched, as calls are
   // like the last one, as a rule. Never where it could be wrong for ever.
-  const bool hopeless = shard.budget.limited() && slot.expected_cost > 0 &&
-                        slot.expected_cost <= shard.budget.most() &&
-                        slot.expected_cost > shard.budget.room(start);
+  const double room = shard.budget.room(start);
+  const double most = shard.budget.most();
+  const bool too_dear = slot.expected_cost > 0 && slot.expected_cost <= most &&
+                        slot.expected_cost > room;
+  const bool in_debt = room < -kLargestDebt * most;
+  const bool hopeless = shard.budget.limited() && (too_dear || in_debt);
   if (hopeless) {
     for (const LiveCheckInfo* info : live_checks())
       if (info->passive && layer.settings.is_on(info->check))

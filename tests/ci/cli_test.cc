@@ -279,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{{"--threads", "4097"}, "to 4096"},
         BadCase{{"--coverage", "edge"}, "did you mean 'edges'?"},
         BadCase{{"--format", "jason"}, "did you mean 'json'?"},
-        BadCase{{"--format", "xml"}, "known: text, json, junit"},
+        BadCase{{"--format", "pdf"}, "known: text, json, junit"},
         BadCase{{"--color", "allways"}, "did you mean 'always'?"},
         BadCase{{"--output"}, "option --output needs a value"},
         BadCase{{"--output", "a", "--output", "b"}, "is given twice"},
@@ -290,7 +290,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{{"stray"}, "unexpected argument 'stray'"}));
 
 TEST(Command, NamesWhatItKnowsForAnUnknownCommand) {
-  expect_usage_error(run({}), "known: check, list, explain, policy");
+  expect_usage_error(run({}), "known: check, merge, list, explain, policy");
   expect_usage_error(run({"chekc"}), "did you mean 'check'?");
   expect_usage_error(run({"--versoin"}), "did you mean '--version'?");
   expect_usage_error(run({"check"}), "no engine given");

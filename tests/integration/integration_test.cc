@@ -19,9 +19,12 @@ namespace attnguard {
 const Policy& few_problems();
 }  // namespace attnguard
 
+// README's example has an engine of the same name in this program.
 #define default_policy few_problems
+#define my_engine engine_of_the_page
 #include "tests/integration/googletest.cc"
 #undef default_policy
+#undef my_engine
 
 namespace attnguard {
 
@@ -97,7 +100,9 @@ void expect_right_and_wrong(const Engine& engine) {
   EXPECT_EQ(verify(engine, few_problems()).verdict, Verdict::kViolation);
 }
 
-TEST(Integration, TheCallbackIsChecked) { expect_right_and_wrong(my_engine()); }
+TEST(Integration, TheCallbackIsChecked) {
+  expect_right_and_wrong(engine_of_the_page());
+}
 
 TEST(Integration, ThePluginIsChecked) {
   expect_right_and_wrong(plugin_engine("integration"));

@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "guard/check/check.h"
 #include "tests/policy/policy_testing.h"
 
 namespace attnguard {
@@ -26,7 +27,7 @@ std::vector<NewTolerance> row_sum(double number) {
 Result<std::string> edit(std::string_view text, double number = 0.25,
                          const std::string& engine = "mine") {
   return edit_tolerances(text, "policy.yaml", engine, kHeading, row_sum(number),
-                         kTestChecks);
+                         check_ids());
 }
 
 std::string edited(std::string_view text, double number = 0.25) {
@@ -54,7 +55,7 @@ void expect_kept(const std::string& before, const std::string& after) {
 }
 
 double tolerance_in(const std::string& text) {
-  const PolicyParse parsed = parse(text);
+  const PolicyParse parsed = parse_policy(text, "policy.yaml", check_ids());
   EXPECT_TRUE(parsed.policy) << format_diagnostics(parsed.diagnostics);
   if (!parsed.policy) return -1;
   return parsed.policy->resolve("mine")

@@ -38,7 +38,7 @@ TEST(PolicyErrors, ListsTheKnownKeysWhenNoneIsNear) {
   EXPECT_THAT(errors_after_version("colour: 1\n"),
               ElementsAre("2:1 unknown key 'colour'; known: version, extends, "
                           "seed, coverage, checks, tolerances, problems, "
-                          "extra_problems, engines, suppressions"));
+                          "extra_problems, engines, suppressions, runtime"));
 }
 
 TEST(PolicyErrors, RefusesADuplicateKeyAndNamesBothLines) {

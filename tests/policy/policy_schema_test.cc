@@ -29,6 +29,7 @@ std::string sample_of(std::string_view key) {
   if (key == "tolerances") return "{finite: exact}";
   if (key == "engines") return "{\"a*\": {coverage: full}}";
   if (key == "suppressions") return "[{check: finite, reason: x}]";
+  if (key == "runtime") return "{sample: 1/10}";
   if (key.ends_with("problems")) return "[{seq_len: 4}]";
   return "";
 }

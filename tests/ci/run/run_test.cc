@@ -269,7 +269,7 @@ TEST_F(RunTest, SavedFailuresReplayAndComeFirst) {
     EXPECT_THAT(replay.err, IsEmpty());
   }
   const Outcome again = check({"--save-failures", folder, "--format", "json"});
-  const Json& problems = again.json()["runs"][0]["problems"];
+  const Json problems = again.json()["runs"][0]["problems"];
   EXPECT_EQ(problems.size(), 12 + files.size());
   EXPECT_EQ(problems[0]["number"], 0);
   EXPECT_EQ(problems[0]["verdict"], "violation");
