@@ -104,8 +104,10 @@ if [[ -x $prefix/bin/attnguard ]]; then
     Skipped
 fi
 
+# All of it is compiled once more: quickly, as only that is the question.
 echo "consume: by FetchContent, from the sources"
 quietly cmake -S "$consumer" -B "$work/fetch" "${settings[@]}" \
+  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
   -DATTNGUARD_SOURCE_DIR="$root" \
   -DATTNGUARD_WARNINGS_AS_ERRORS="$(cached ATTNGUARD_WARNINGS_AS_ERRORS)"
 quietly cmake --build "$work/fetch" -j2 --target consumer
