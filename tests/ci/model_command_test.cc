@@ -17,6 +17,7 @@
 #include "ci/cli.h"
 #include "guard/base/text.h"
 #include "guard/model/model_check.h"
+#include "tests/support/readme_sessions.h"
 #include "tests/support/required_engine.h"
 #include "tests/support/tiny_gguf.h"
 
@@ -138,37 +139,15 @@ TEST_F(ModelCommand, ReadsAGivenText) {
               HasSubstr("'three' is no token id"));
 }
 
-// The sessions that README.md shows: its lines occur in this order; one that
-// ends with "..." is the beginning of a line.
 TEST_F(ModelCommand, PrintsWhatTheReadmeShows) {
   ATTNGUARD_SKIP_WITHOUT("llama.cpp", llama());
   write_model();
-  std::ifstream file(ATTNGUARD_TEST_DATA "/../README.md");
-  const std::string readme{std::istreambuf_iterator<char>(file), {}};
-  const std::string start = "```console\n$ attnguard model ";
-  int sessions = 0;
-  for (std::size_t at = readme.find(start); at != std::string::npos;
-       at = readme.find(start, at + 1)) {
-    std::istringstream shown(readme.substr(
-        at + start.size(), readme.find("\n```", at + 3) - at - start.size()));
-    std::string words, line;
-    std::getline(shown, words);
-    const std::string printed =
-        attnguard("model " + words, folder_.string()).text;
-    std::size_t place = 0;
-    while (std::getline(shown, line)) {
-      if (line == "..." || line.empty()) continue;
-      if (line.ends_with("..."))
-        line.resize(line.size() - 3);
-      else
-        line += "\n";
-      const std::size_t found = printed.find("\n" + line, place);
-      ASSERT_NE(found, std::string::npos) << line << "\nis not in\n" << printed;
-      place = found + 1;
-    }
-    ++sessions;
-  }
-  EXPECT_EQ(sessions, 2);
+  EXPECT_EQ(
+      expect_readme_sessions("model tiny.gguf",
+                             [&](const std::string& words) {
+                               return attnguard(words, folder_.string()).text;
+                             }),
+      2);
 }
 
 // No damage may crash the command, hang it, or pass for a usable answer

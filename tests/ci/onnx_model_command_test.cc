@@ -8,6 +8,7 @@
 #include "adapters/onnxruntime/model.h"
 #include "ci/cli.h"
 #include "tests/adapters/onnxruntime/tiny_model.h"
+#include "tests/support/readme_sessions.h"
 #include "tests/support/required_engine.h"
 
 namespace attnguard {
@@ -57,6 +58,20 @@ TEST(OnnxModelCommand, PassesACleanModelAndFindsALeak) {
   EXPECT_EQ(report["verdict"], "violation");
   EXPECT_EQ(report["influence_map"]["cells"],
             nlohmann::json::parse(R"(["#X", "##"])"));
+}
+
+TEST(OnnxModelCommand, PrintsWhatTheReadmeShows) {
+  const std::string file =
+      decoder(TinyModel::Fault::kQueryAxis).write("leaks.onnx");
+  ATTNGUARD_SKIP_WITHOUT("onnxruntime", open_onnx_model(file, {}));
+  const int sessions =
+      expect_readme_sessions("model leaks.onnx", [&](const std::string& words) {
+        std::istringstream rest(words.substr(words.find("leaks.onnx") + 10));
+        std::vector<std::string> all = {file};
+        for (std::string word; rest >> word;) all.push_back(word);
+        return run(all).out;
+      });
+  EXPECT_EQ(sessions, 1);
 }
 
 TEST(OnnxModelCommand, NamesWhatIsWrongWithOptionsAndFiles) {
