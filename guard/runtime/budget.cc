@@ -18,6 +18,11 @@ Budget::Budget(double share, double window_seconds)
       window_(bucket_width_ * (kBuckets - 1)) {}
 
 void Budget::start(std::int64_t now) {
+  // What an earlier thread overspent is still to be paid back.
+  if (share_ >= 0)
+    total_ = std::max(
+        0.0, total_ - share_ * static_cast<double>(
+                                   std::max<std::int64_t>(now - start_, 0)));
   start_ = now;
   bucket_ = now / bucket_width_;
 }
@@ -43,13 +48,16 @@ double Budget::room(std::int64_t now) {
   if (share_ < 0) return 0x1p62;
   advance(now);
   const auto span = static_cast<double>(std::min(now - start_, window_));
-  return share_ * span - static_cast<double>(sum_);
+  // A window forgets what it held; what was spent beyond it is not forgotten.
+  return std::min(share_ * span - static_cast<double>(sum_),
+                  share_ * static_cast<double>(now - start_) - total_);
 }
 
 void Budget::spend(std::int64_t now, std::int64_t nanoseconds) {
   advance(now);
   spent_[static_cast<std::size_t>(bucket_ % kBuckets)] += nanoseconds;
   sum_ += nanoseconds;
+  total_ += static_cast<double>(nanoseconds);
 }
 
 double Budget::used(std::int64_t now) {

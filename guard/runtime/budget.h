@@ -7,6 +7,7 @@
 #ifndef ATTNGUARD_GUARD_RUNTIME_BUDGET_H_
 #define ATTNGUARD_GUARD_RUNTIME_BUDGET_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -49,6 +50,7 @@ class Budget {
   std::int64_t start_ = 0;
   std::int64_t bucket_ = 0;  // now / bucket_width_ at the last call
   std::int64_t sum_ = 0;
+  double total_ = 0;  // Spent since the start, and debts from before it.
   std::array<std::int64_t, kBuckets> spent_ = {};
 };
 
@@ -58,18 +60,25 @@ class Budget {
 class Savings {
  public:
   explicit Savings(double share) : share_(share) {}  // < 0: no limit
-  void start(std::int64_t now) { start_ = now; }
+  void start(std::int64_t now) {
+    // A thread that follows another inherits its debts, not its whole past.
+    if (share_ >= 0)
+      spent_ =
+          std::max(0.0, spent_ - share_ * static_cast<double>(now - start_));
+    start_ = now;
+  }
   double room(std::int64_t now) const {
     if (share_ < 0) return 0x1p62;
-    return share_ * static_cast<double>(now - start_) -
-           static_cast<double>(spent_);
+    return share_ * static_cast<double>(now - start_) - spent_;
   }
-  void spend(std::int64_t nanoseconds) { spent_ += nanoseconds; }
+  void spend(std::int64_t nanoseconds) {
+    spent_ += static_cast<double>(nanoseconds);
+  }
 
  private:
   double share_;
   std::int64_t start_ = 0;
-  std::int64_t spent_ = 0;
+  double spent_ = 0;
 };
 
 // What a check costs: nanoseconds for each unit of its work, learnt from what

@@ -13,31 +13,37 @@ std::uint64_t byte_count(const StoredTensor& tensor) {
   return count;
 }
 
+// The dtype and the channels are those that the file says: a cache may hold
+// others than the problem, such as fp16 under an engine that computes in fp32.
 void copy_row(const ConstTensorView& view, std::int64_t b, std::int64_t h,
-              std::int64_t position, std::byte* to) {
-  const std::size_t size = dtype_size(view.dtype);
-  const auto channels = static_cast<std::size_t>(view.shape[3]);
-  if (view.strides[3] == 1) {
-    std::memcpy(to, view.at(b, h, position), size * channels);
+              std::int64_t position, Dtype as, std::int64_t channels,
+              std::byte* to) {
+  const std::size_t size = dtype_size(as);
+  if (view.dtype == as && view.strides[3] == 1) {
+    std::memcpy(to, view.at(b, h, position),
+                size * static_cast<std::size_t>(channels));
     return;
   }
-  for (std::size_t c = 0; c < channels; ++c)
-    std::memcpy(to + c * size,
-                view.at(b, h, position, static_cast<std::int64_t>(c)), size);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    double value = 0;
+    view.load_row(b, h, position, c, 1, &value);
+    encode(as, &value, 1, to + static_cast<std::size_t>(c) * size, 1);
+  }
 }
 
 // Rows of one tensor, those past their entry's length as zeros.
 template <typename Length>
 void copy_rows(const ConstTensorView& view, const IndexSpan& batch,
                const IndexSpan& heads, const IndexSpan& positions,
-               Length length, std::byte* to) {
-  const std::size_t row =
-      dtype_size(view.dtype) * static_cast<std::size_t>(view.shape[3]);
+               Length length, const StoredTensor& stored, std::byte* to) {
+  const Dtype as = *stored.type->dtype;
+  const std::int64_t channels = stored.shape[3];
+  const std::size_t row = dtype_size(as) * static_cast<std::size_t>(channels);
   for (std::int64_t b = batch.first; b < batch.end(); ++b)
     for (std::int64_t h = heads.first; h < heads.end(); ++h)
       for (std::int64_t s = positions.first; s < positions.end(); ++s) {
         if (s < length(b))
-          copy_row(view, b, h, s, to);
+          copy_row(view, b, h, s, as, channels, to);
         else
           std::memset(to, 0, row);
         to += row;
@@ -80,20 +86,24 @@ void copy_allowed(const CapturedCall& captured, const CaptureScope& scope,
 }
 
 void copy_tensor(const CapturedCall& captured, const CaptureScope& scope,
-                 std::string_view name, std::size_t bytes, std::byte* to) {
+                 const StoredTensor& stored, std::size_t bytes, std::byte* to) {
+  const std::string_view name = stored.name;
   const AttentionCall& call = *captured.call;
   const Problem& problem = *call.problem;
   const IndexSpan keys{0, problem.max_len_kv()};
   const auto len_q = [&](std::int64_t b) { return problem.len_q(b); };
   const auto len_kv = [&](std::int64_t b) { return problem.len_kv(b); };
   if (name == "query")
-    copy_rows(call.query, scope.batch, scope.heads, scope.queries, len_q, to);
+    copy_rows(call.query, scope.batch, scope.heads, scope.queries, len_q,
+              stored, to);
   else if (name == "output")
-    copy_rows(call.output, scope.batch, scope.heads, scope.queries, len_q, to);
+    copy_rows(call.output, scope.batch, scope.heads, scope.queries, len_q,
+              stored, to);
   else if (name == "key")
-    copy_rows(call.key, scope.batch, scope.kv_heads, keys, len_kv, to);
+    copy_rows(call.key, scope.batch, scope.kv_heads, keys, len_kv, stored, to);
   else if (name == "value")
-    copy_rows(call.value, scope.batch, scope.kv_heads, keys, len_kv, to);
+    copy_rows(call.value, scope.batch, scope.kv_heads, keys, len_kv, stored,
+              to);
   else if (name == "mask")
     copy_mask(call, scope, to);
   else if (name == "allowed")
@@ -217,7 +227,7 @@ void capture_tensors(const CapturedCall& call, const CaptureScope& scope,
                      std::span<StoredTensor> tensors, std::byte* to) {
   for (StoredTensor& tensor : tensors) {
     const auto bytes = static_cast<std::size_t>(byte_count(tensor));
-    copy_tensor(call, scope, tensor.name, bytes, to);
+    copy_tensor(call, scope, tensor, bytes, to);
     tensor.data = {to, bytes};
     to += bytes;
   }

@@ -70,7 +70,7 @@ struct CanaryState {
 
 struct GuardCounters {
   std::uint64_t calls = 0;    // Seen: what sampled() was asked about.
-  std::uint64_t sampled = 0;  // Chosen by the countdown.
+  std::uint64_t sampled = 0;  // Chosen by the countdown, and affordable.
   std::uint64_t checked = 0;  // At least one check was made.
   std::uint64_t fallbacks = 0;
 

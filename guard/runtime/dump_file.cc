@@ -388,7 +388,10 @@ ConstTensorView Dump::view(std::string_view name) const {
 void Dump::allowed(std::int64_t b, std::int64_t query, KeyRanges& keys) const {
   const Problem& problem = record_.problem;
   const StoredTensor* said = file_.find("allowed");
-  const StoredTensor* mask = file_.find("mask");
+  // An implied mask has no tensor: one that the file has all the same was not
+  // looked at when it was read.
+  const StoredTensor* mask =
+      problem.mask_form == MaskForm::kImplied ? nullptr : file_.find("mask");
   const StoredTensor* tensor = said != nullptr ? said : mask;
   if (tensor == nullptr) {
     problem.mask.allowed(problem.row(b, query), keys);

@@ -48,11 +48,10 @@ std::uint64_t Shard::draw(std::uint64_t seed) {
   return derive_seed(derive_seed(seed, number ^ process << 32), ++draws_);
 }
 
-std::uint64_t Shard::calls() const {
-  std::uint64_t sum = 0;
+std::int64_t Shard::calls() const {
+  std::int64_t sum = 0;
   for (std::uint32_t i = 0; i < num_layers; ++i)
-    sum += static_cast<std::uint64_t>(
-        slots[i].drawn.get() - countdowns[i].load(std::memory_order_relaxed));
+    sum += slots[i].drawn.get() - countdowns[i].load(std::memory_order_relaxed);
   return sum;
 }
 

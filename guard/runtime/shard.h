@@ -48,8 +48,9 @@ struct Shard {
   // Random bits of this thread; never the same twice.
   std::uint64_t draw(std::uint64_t seed);
 
-  // Of all layers.
-  std::uint64_t calls() const;
+  // Of all layers. Too low by a gap while one is drawn, and may then be < 0.
+  std::int64_t calls() const;
+  std::int64_t shown_calls = 0;  // The most that a snapshot showed.
 
   std::uint64_t number;
   std::atomic<bool> in_use{true};

@@ -71,8 +71,10 @@ void draw_next(GuardState& state, Shard& shard, const Layer& layer,
                LayerSlot& slot) {
   slot.gap = draw_gap(shard.draw(state.policy.seed),
                       mean_gap(state, shard, layer, slot));
-  slot.drawn.add(slot.gap);
+  // In this order a snapshot in between sees too few calls, never too many,
+  // which would make the counter fall later.
   shard.countdowns[layer.index].fetch_add(slot.gap, std::memory_order_relaxed);
+  slot.drawn.add(slot.gap);
 }
 
 }  // namespace
@@ -98,7 +100,6 @@ bool GuardState::decide(Shard& shard, const Layer& layer, std::int64_t start) {
   LayerSlot& slot = shard.slots[layer.index];
   measure_calls(slot, start);
   draw_next(*this, shard, layer, slot);
-  shard.tally.sampled.add(1);
   // What cannot be afforded is known before anything is touched, as calls are
   // like the last one, as a rule. Never where it could be wrong for ever.
   const double room = shard.budget.room(start);
@@ -107,6 +108,7 @@ bool GuardState::decide(Shard& shard, const Layer& layer, std::int64_t start) {
                         slot.expected_cost > room;
   const bool in_debt = room < -kLargestDebt * most;
   const bool hopeless = shard.budget.limited() && (too_dear || in_debt);
+  if (!hopeless) shard.tally.sampled.add(1);
   if (hopeless) {
     for (const LiveCheckInfo* info : live_checks())
       if (info->passive && layer.settings.is_on(info->check))
@@ -134,7 +136,8 @@ GuardCounters GuardState::snapshot() {
       GuardCounters::kMostGroups + 1);
   for (const std::unique_ptr<Shard>& shard : shards) {
     const ShardTally& tally = shard->tally;
-    sum.calls += shard->calls();
+    shard->shown_calls = std::max(shard->shown_calls, shard->calls());
+    sum.calls += static_cast<std::uint64_t>(shard->shown_calls);
     sum.sampled += tally.sampled.get();
     sum.checked += tally.checked.get();
     sum.fallbacks += tally.fallbacks.get();

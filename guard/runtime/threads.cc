@@ -152,6 +152,7 @@ void GuardState::after_fork(Shard* own) {
   const std::int64_t now = monotonic_now();
   for (const std::unique_ptr<Shard>& shard : shards) {
     shard->tally.clear();
+    shard->shown_calls = 0;
     shard->elapsed_before.set(0);
     shard->start.set(now);
     for (std::uint32_t i = 0; i < shard->num_layers; ++i) {

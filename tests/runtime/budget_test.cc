@@ -38,6 +38,26 @@ TEST(Budget, TooMuchIsPaidBackFirst) {
   budget.start(0);
   budget.spend(20 * kSecond, kSecond);  // Ten times what was there.
   EXPECT_LT(budget.room(29 * kSecond), 0);
+  // The window has forgotten it after ten seconds, the budget has not.
+  EXPECT_LT(budget.room(99 * kSecond), 0);
+  EXPECT_GT(budget.room(101 * kSecond), 0);
+}
+
+TEST(Budget, ALaterThreadPaysBackToo) {
+  Budget budget(0.01, 10);
+  budget.start(0);
+  budget.spend(20 * kSecond, kSecond);
+  budget.start(40 * kSecond);
+  EXPECT_LT(budget.room(90 * kSecond), 0);
+  EXPECT_GT(budget.room(101 * kSecond), 0);
+}
+
+TEST(Budget, SavingsStartAfreshWithDebtsOnly) {
+  Savings savings(0.01);
+  savings.start(0);
+  savings.spend(kSecond);  // After 100 s it is paid for.
+  savings.start(100 * kSecond);
+  EXPECT_NEAR(savings.room(101 * kSecond), 0.01 * kSecond, 1);
 }
 
 TEST(Budget, NoLimitIsNoLimit) {

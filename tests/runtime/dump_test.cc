@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -101,6 +102,33 @@ void expect_same_row(const ConstTensorView& a, const ConstTensorView& b,
                           b.at(batch, head, position, c), dtype_size(a.dtype)),
               0)
         << batch << ' ' << head << ' ' << position << ' ' << c;
+}
+
+// llama.cpp computes in fp32 over a cache of fp16: the file has what its own
+// types say.
+TEST(Dump, ACacheOfAnotherTypeIsConverted) {
+  LiveTensors half("seq_len=4 head_dim=8 dtype=fp16");
+  Problem problem = half.problem();
+  problem.dtype = Dtype::kFp32;
+  LiveTensors single(problem.text());
+  AttentionCall call = single.call();
+  call.key = half.call().key;
+  const CapturedCall captured{&call, nullptr};
+  const CaptureScope scope = whole_call(problem);
+  std::vector<StoredTensor> tensors = capture_layout(captured, scope);
+  std::vector<std::byte> bytes(capture_bytes(captured, scope));
+  capture_tensors(captured, scope, tensors, bytes.data());
+  const auto key = std::ranges::find(tensors, "key", &StoredTensor::name);
+  ASSERT_NE(key, tensors.end());
+  ASSERT_EQ(key->data.size(), 4u * 8u * sizeof(float));
+  for (std::int64_t i = 0; i < 4; ++i)
+    for (std::int64_t c = 0; c < 8; ++c) {
+      double expected = 0;
+      half.call().key.load_row(0, 0, i, c, 1, &expected);
+      float stored = 0;
+      std::memcpy(&stored, key->data.data() + (i * 8 + c) * 4, 4);
+      EXPECT_EQ(stored, static_cast<float>(expected)) << i << ' ' << c;
+    }
 }
 
 // Every row of the scope is bit for bit what the call had.
