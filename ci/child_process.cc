@@ -100,6 +100,20 @@ bool collect(int out, int err, std::chrono::steady_clock::time_point deadline,
   return true;
 }
 
+// Whether the child ends before the deadline; it stays to be waited for.
+bool ends_in_time(pid_t child, std::chrono::steady_clock::time_point deadline) {
+  constexpr int kSliceMilliseconds = 10;
+  for (;;) {
+    siginfo_t info = {};
+    const int waited = waitid(P_PID, static_cast<id_t>(child), &info,
+                              WEXITED | WNOWAIT | WNOHANG);
+    if (waited < 0 && errno != EINTR) return true;
+    if (waited == 0 && info.si_pid == child) return true;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    poll(nullptr, 0, kSliceMilliseconds);
+  }
+}
+
 // The last line that is not empty.
 std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of(" \t\r\n");
@@ -144,13 +158,7 @@ Result<ChildResult> run_in_child(
   ChildResult result;
   result.timed_out = !collect(out.read_end, err.read_end, deadline, result);
   // A child that closed its pipes may go on.
-  if (!result.timed_out) {
-    siginfo_t info = {};
-    while (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) <
-               0 &&
-           errno == EINTR) {
-    }
-  }
+  if (!result.timed_out) result.timed_out = !ends_in_time(child, deadline);
   kill(child, SIGKILL);
   kill(-child, SIGKILL);
   int status = 0;

@@ -3,7 +3,8 @@
 #
 #   ci/deb_test.sh BUILD_DIR          unpacked in a folder of its own
 #   ci/deb_test.sh BUILD_DIR --root   installed by apt in a clean root, which
-#                                     debootstrap makes: root and a network
+#                                     debootstrap makes: root and a network;
+#                                     DEBIAN_MIRROR, if set, is its mirror
 set -euo pipefail
 
 if (($# < 1)) || [[ ! -f $1/CPackConfig.cmake ]]; then
@@ -52,8 +53,7 @@ used() {
 if [[ $clean_root == --root ]]; then
   echo "deb: a clean root"
   quietly debootstrap --variant=minbase bookworm "$work/root" \
-    http://deb.debian.org/debian
-  cp /etc/apt/apt.conf.d/*proxy* "$work/root/etc/apt/apt.conf.d/" 2>/dev/null || true
+    ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
   cp "$package" "$work/root/tmp/attnguard.deb"
   quietly chroot "$work/root" apt-get install -y --no-install-recommends \
     /tmp/attnguard.deb

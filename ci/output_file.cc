@@ -1,6 +1,7 @@
 #include "ci/output_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,35 @@
 namespace attnguard {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+
+// What a killed run left has no lock; another file of this process has one.
+bool remove_leftover(const std::string& name) {
+  const int descriptor =
+      ::open(name.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool left = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 &&
+                    ::unlink(name.c_str()) == 0;
+  ::close(descriptor);
+  return left;
+}
+
+int create_locked(const std::string& name) {
+  int descriptor = ::open(name.c_str(), kFlags, 0666);
+  if (descriptor < 0 && errno == EEXIST) {
+    if (remove_leftover(name))
+      descriptor = ::open(name.c_str(), kFlags, 0666);
+    else
+      errno = EEXIST;
+  }
+  if (descriptor >= 0) (void)::flock(descriptor, LOCK_EX | LOCK_NB);
+  return descriptor;
+}
+
+}  // namespace
 
 OutputFile::~OutputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -42,8 +72,7 @@ Status OutputFile::open(const std::string& path) {
   if (exists && ::access(path.c_str(), W_OK) != 0)
     return failure("write the report to");
   const std::string name = target_ + ".part-" + std::to_string(::getpid());
-  descriptor_ =
-      ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  descriptor_ = create_locked(name);
   if (descriptor_ < 0) return failure("write the report to");
   temporary_ = name;
   if (exists && ::fchmod(descriptor_, info.st_mode & 07777) != 0)

@@ -108,6 +108,7 @@ ClaimJudgement judge_claim(const EngineClaim& claim, const Engine& engine) {
   options.checks = claim.checks;
   RunResult run = verify(engine, *claim.policy.policy(), options);
   judgement.holds = run.verdict == Verdict::kPass;
+  judgement.judged = judgement.holds || run.verdict == Verdict::kViolation;
   adapt_replays(run);
   judgement.explanation = render_test_report(run);
   return judgement;

@@ -43,6 +43,10 @@ class EngineMatcher {
   bool MatchAndExplain(const Engine& engine,
                        testing::MatchResultListener* listener) const {
     const ClaimJudgement judgement = judge_claim(claim_, engine);
+    // Not(...) turns what does not match into a match: without evidence neither
+    // may pass.
+    if (!judgement.judged)
+      ADD_FAILURE() << "no evidence either way\n" << judgement.explanation;
     *listener << "which gave\n" << judgement.explanation;
     return judgement.holds;
   }

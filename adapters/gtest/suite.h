@@ -56,6 +56,7 @@ EngineClaim claim_causal();
 
 struct ClaimJudgement {
   bool holds = false;       // Only a pass: no evidence does not hold.
+  bool judged = false;      // There is evidence, for the claim or against it.
   std::string explanation;  // The text report, or why there is none.
 };
 

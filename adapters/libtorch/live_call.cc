@@ -117,7 +117,9 @@ std::string_view LiveCall::describe_mask() {
     return "a mask of its own for each head";
   const std::int64_t keys = problem_.max_len_kv();
   const std::int64_t queries = problem_.max_len_q();
-  if ((mask.shape[3] != 1 && mask.shape[3] != keys) ||
+  if ((mask.shape[0] != 1 && mask.shape[0] != problem_.batch) ||
+      (mask.shape[1] != 1 && mask.shape[1] != problem_.num_heads) ||
+      (mask.shape[3] != 1 && mask.shape[3] != keys) ||
       (mask.shape[2] != 1 && mask.shape[2] != queries))
     return "a mask of another shape";
   if (mask.element == Element::kBool) return {};
@@ -172,7 +174,8 @@ std::string LiveCall::wrong_mask(std::uint64_t& judged) const {
 std::string LiveCall::wrong_weights(std::uint64_t& judged) const {
   const Tensor& weights = seen_.weights;
   const std::optional<Dtype> dtype = dtype_of(weights.element);
-  if (weights.data == nullptr || !dtype ||
+  if (weights.data == nullptr || !dtype || weights.shape[0] != problem_.batch ||
+      weights.shape[1] != problem_.num_heads ||
       weights.shape[2] != problem_.max_len_q() ||
       weights.shape[3] != problem_.max_len_kv())
     return {};

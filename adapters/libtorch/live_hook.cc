@@ -107,11 +107,13 @@ class LiveHook::State {
   void judge(const SeenCall& seen, std::size_t layer) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
+    const auto charge = [&] {
+      guard_.charge(std::chrono::nanoseconds(Clock::now() - start).count());
+    };
     thread_local LiveCall call;  // Keeps its memory.
     if (const std::string_view why = call.build(seen, rule_); !why.empty()) {
-      declined_.add();
-      const std::lock_guard<std::mutex> lock(reason_mutex_);
-      reason_ = why;
+      decline(why);
+      charge();  // A mask may have been read to its end.
       return;
     }
     std::uint64_t elements = 0, rows = 0;
@@ -120,9 +122,14 @@ class LiveHook::State {
     count(mask_, "mask", layer, wrong_mask, elements);
     count(weights_, "weights", layer, wrong_weights, rows);
     observed_.add();
-    // observe() counts its own time.
-    guard_.charge(std::chrono::nanoseconds(Clock::now() - start).count());
+    charge();  // observe() counts its own time.
     guard_.observe(layers_[layer], call.call(), call.context());
+  }
+
+  void decline(std::string_view why) {
+    declined_.add();
+    const std::lock_guard<std::mutex> lock(reason_mutex_);
+    reason_ = why;
   }
 
   void count(CheckCount& counters, const char* check, std::size_t layer,

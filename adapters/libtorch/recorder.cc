@@ -45,9 +45,10 @@ std::optional<Element> element_of(const at::Tensor& tensor) {
   }
 }
 
-// Fewer than four axes are the last ones; heads of tensors with three axes are
-// one. Sets `problem` where it cannot be done.
-Tensor describe(const at::Tensor& tensor, bool mask, const char*& problem) {
+// Fewer than four axes are the last ones; but tensors of calls with three axes
+// have one head. Sets `problem` where it cannot be done.
+Tensor describe(const at::Tensor& tensor, std::int64_t call_axes, bool mask,
+                const char*& problem) {
   Tensor result{};
   if (!tensor.defined()) return result;
   const std::optional<Element> element = element_of(tensor);
@@ -62,9 +63,10 @@ Tensor describe(const at::Tensor& tensor, bool mask, const char*& problem) {
   result.data = tensor.data_ptr();
   result.element = *element;
   for (int i = 0; i < 4; ++i) {
-    // [batch, positions, channels] has its head between the first two.
+    // [batch, positions, channels] has its head between the first two; a mask
+    // of three axes beside queries of four is [heads, queries, keys].
     std::int64_t from = i - (4 - axes);
-    if (axes == 3) from = i == 0 ? 0 : i == 1 ? -1 : i - 1;
+    if (axes == 3 && call_axes == 3) from = i == 0 ? 0 : i == 1 ? -1 : i - 1;
     result.shape[i] = from < 0 ? 1 : tensor.size(from);
     result.strides[i] = from < 0 ? 0 : tensor.stride(from);
   }
@@ -98,16 +100,18 @@ void finished(const at::RecordFunction& call, at::ObserverContext* context) {
   if (seen == nullptr) return;
   const auto& outputs = call.outputs();
   SeenCall result{};
+  const char*& problem = result.problem;
+  const std::int64_t axes = seen->query.dim();
   if (outputs.empty() || !outputs[0].isTensor())
-    result.problem = "the call has no output";
+    problem = "the call has no output";
   else
-    result.output = describe(outputs[0].toTensor(), false, result.problem);
-  result.query = describe(seen->query, false, result.problem);
-  result.key = describe(seen->key, false, result.problem);
-  result.value = describe(seen->value, false, result.problem);
-  result.mask = describe(seen->mask, true, result.problem);
+    result.output = describe(outputs[0].toTensor(), axes, false, problem);
+  result.query = describe(seen->query, axes, false, problem);
+  result.key = describe(seen->key, axes, false, problem);
+  result.value = describe(seen->value, axes, false, problem);
+  result.mask = describe(seen->mask, axes, true, problem);
   if (outputs.size() > 1 && outputs[1].isTensor())
-    result.weights = describe(outputs[1].toTensor(), false, result.problem);
+    result.weights = describe(outputs[1].toTensor(), axes, false, problem);
   result.is_causal = seen->is_causal;
   result.dropout = seen->dropout;
   result.scale = seen->scale;

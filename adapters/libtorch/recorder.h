@@ -11,8 +11,8 @@
 namespace attnguard::libtorch {
 
 // A finished attention call of the process. Axes [batch, heads, positions,
-// channels]; a mask's axes may be 1, which stands for any. Valid during
-// Listener::seen only.
+// channels]; a mask's axes may be 1, which stands for any. A mask's shape is
+// as the call gave it: it need not fit. Valid during Listener::seen only.
 struct SeenCall {
   const char* problem;  // Why it cannot be described, or nullptr.
   Tensor query, key, value;

@@ -131,6 +131,10 @@ Status check_lengths(const Roles& roles, const ModelSession& session) {
   return ok_status();
 }
 
+bool takes_single_tokens(const ModelSession& session) {
+  return session.fixed_length() == 1 && !session.roles().cache.empty();
+}
+
 std::string description(const Library& library, const Roles& roles,
                         const Settings& settings) {
   std::string text = "ONNX Runtime " + library.version + ", " +
@@ -146,6 +150,7 @@ std::string description(const Library& library, const Roles& roles,
 Model make_model(const std::shared_ptr<ModelSession>& session) {
   Model model;
   model.incremental = !session->roles().cache.empty();
+  if (takes_single_tokens(*session)) model.most_tokens_per_call = 1;
   if (model.incremental)
     model.clear = [session](std::int64_t sequence) {
       return session->clear(sequence);
@@ -208,6 +213,8 @@ Result<Model> open(const std::string& file, const Options& options) {
   Model model = make_model(session);
   model.name = std::filesystem::path(file).filename().string();
   model.description = description(*library.value(), roles.value(), settings);
+  if (model.most_tokens_per_call == 1)
+    model.description += ", one token at a time";
   model.vocab_size = vocabulary.value();
   model.max_sequences = most;
   model.context_length = context.value();

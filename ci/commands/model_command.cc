@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <ostream>
@@ -12,6 +11,7 @@
 #include "ci/command_table.h"
 #include "ci/model_openers.h"
 #include "ci/output_file.h"
+#include "ci/run/text_file.h"
 #include "ci/usage.h"
 #include "guard/base/text.h"
 #include "guard/model/model_check.h"
@@ -38,6 +38,7 @@ struct Request {
   const ModelOpener* opener = nullptr;
   std::map<std::string, std::string> model_options;
   ModelOptions options;
+  std::string text_file, rounding;  // As given, for the replay.
   std::string format = "text";
   bool color = false;
   bool to_stdout = true;
@@ -61,11 +62,10 @@ Status read_model_options(const Arguments& arguments, Request& request) {
 
 // Token ids, separated by blanks, commas or line breaks.
 Status read_text(const std::string& file, std::vector<std::int32_t>& text) {
-  std::ifstream stream(file);
-  std::ostringstream all;
-  if (!(all << stream.rdbuf()))
-    return {StatusCode::kIo, "--text: cannot read " + file};
-  std::string words = all.str();
+  const Result<std::string> read = read_text_file(file);
+  if (!read.ok())
+    return {StatusCode::kIo, "--text: cannot read " + read.status().message()};
+  std::string words = read.value();
   for (char& letter : words)
     if (letter == ',' || letter == '[' || letter == ']') letter = ' ';
   std::istringstream pieces(words);
@@ -76,7 +76,8 @@ Status read_text(const std::string& file, std::vector<std::int32_t>& text) {
                               "' is no token id; the file holds whole numbers");
     text.push_back(static_cast<std::int32_t>(*token));
   }
-  if (text.empty()) return invalid_argument("--text: " + file + " is empty");
+  if (text.empty())
+    return invalid_argument("--text: " + file + " is empty: no token id");
   return ok_status();
 }
 
@@ -104,6 +105,7 @@ Status read_numbers(const Arguments& arguments, Request& request) {
       return invalid_argument("--rounding: '" + *rounding +
                               "' is not a positive number");
     options.rounding = *number;
+    request.rounding = *rounding;
   }
   return ok_status();
 }
@@ -142,8 +144,10 @@ Status read_request(const CommandContext& context, Request& request) {
     if (find_model_check(id) == nullptr)
       return invalid_argument("--check: unknown '" + id + "'" +
                               suggestion(id, model_check_ids()));
-  if (const auto text = arguments.value("--text"))
+  if (const auto text = arguments.value("--text")) {
+    request.text_file = *text;
     status = read_text(*text, request.options.text);
+  }
   if (status.ok() && arguments.value("--text") && arguments.value("--tokens"))
     status = invalid_argument(
         "--tokens is of random texts: leave it out with "
@@ -159,11 +163,13 @@ std::string replay_line(const Request& request, const ModelResult& result) {
   std::string line = "attnguard model " + shell_quote(request.file);
   for (const auto& [name, value] : request.model_options)
     line += " --option " + shell_quote(name + "=" + value);
-  if (request.options.text.empty())
-    line += " --tokens " + std::to_string(result.num_tokens) + " --seed " +
-            std::to_string(result.seed);
-  else
-    line += " --text FILE";
+  line += request.options.text.empty()
+              ? " --tokens " + std::to_string(result.num_tokens)
+              : " --text " + shell_quote(request.text_file);
+  // With a text it decides what tokens are replaced by.
+  line += " --seed " + std::to_string(result.seed);
+  if (request.options.rounding != ModelOptions().rounding)
+    line += " --rounding " + shell_quote(request.rounding);
   for (const CheckResult& check : result.checks)
     if (check.verdict == Verdict::kViolation)
       return line + " --check " + check.check;
@@ -195,7 +201,8 @@ int run_here(const Request& request, const std::string& command_line,
   }
   const std::int64_t context = model.value().context_length;
   const auto given = static_cast<std::int64_t>(request.options.text.size());
-  if (context > 0 && std::max(given, request.options.num_tokens) > context &&
+  if (context > 0 &&
+      (given > 0 ? given : request.options.num_tokens) > context &&
       (given > 0 || request.options.num_tokens != ModelOptions().num_tokens))
     return usage_error(
         err,
@@ -296,12 +303,13 @@ extern const CommandInfo kModelCommand = {
           "Run only this check, see 'attnguard list model-checks'; repeatable",
           true},
          {"--tokens", "N", "Length of the random text; default: 48"},
-         {"--seed", "N", "Of the random text; default: 1"},
+         {"--seed", "N", "Of all that is random; default: 1"},
          {"--text", "FILE", "Token ids to read instead of random ones"},
          {"--rounding", "X",
           "How many roundings two ways to compute logits may differ by, see "
           "'attnguard explain model-prefix'; default: 32"},
-         {"--format", "text|json|junit", "Of the report"},
+         {"--format", "text|json|junit|sarif|github|markdown|html",
+          "Of the report"},
          {"--output", "FILE",
           "Where the report goes; default: standard output"},
          {"--color", "auto|always|never", "Of the text report"},

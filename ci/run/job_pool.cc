@@ -69,12 +69,19 @@ bool JobPool::fits(const std::vector<JobTask>& tasks, std::size_t next) const {
   return used == 0 || used + tasks[next].bytes <= *options_.max_memory;
 }
 
-Status JobPool::give_out(const std::vector<JobTask>& tasks, std::size_t& next) {
+Status JobPool::give_out(const std::vector<JobTask>& tasks, std::size_t& next,
+                         std::vector<Answer>& answers) {
   for (Worker& worker : workers_) {
     if (next == tasks.size() || !fits(tasks, next)) break;
     if (worker.task >= 0) continue;
     if (worker.process == nullptr)
-      if (Status status = start(worker); !status.ok()) return status;
+      if (Status status = start(worker); !status.ok()) {
+        if (!answered_) return status;
+        // What was found so far stays found.
+        worker.process.reset();
+        answers[next++].emplace(std::move(status));
+        continue;
+      }
     // One that has gone meanwhile is found when its answer is read.
     (void)send_frame(worker.process->socket(), tasks[next].message,
                      Clock::now() + kOpening);
@@ -112,6 +119,7 @@ bool JobPool::collect(Worker& worker, std::vector<Answer>& answers) {
   answers[static_cast<std::size_t>(worker.task)] =
       received == Transfer::kDone ? answer_of(text) : lost(worker);
   worker.task = -1;
+  answered_ = true;
   return true;
 }
 
@@ -121,15 +129,18 @@ Status JobPool::run(const std::vector<JobTask>& tasks,
   answers.assign(tasks.size(), std::nullopt);
   workers_.resize(std::min(
       tasks.size(), static_cast<std::size_t>(std::max(options_.jobs, 1))));
-  std::size_t next = 0, done = 0;
-  while (done < tasks.size() && !stop_.stopped()) {
-    if (Status status = give_out(tasks, next); !status.ok()) return status;
+  const auto done = [&answers] {
+    return static_cast<std::size_t>(
+        std::count_if(answers.begin(), answers.end(),
+                      [](const Answer& answer) { return answer.has_value(); }));
+  };
+  std::size_t next = 0;
+  while (done() < tasks.size() && !stop_.stopped()) {
+    if (Status status = give_out(tasks, next, answers); !status.ok())
+      return status;
     wait_for_answers();
     for (Worker& worker : workers_)
-      if (collect(worker, answers)) {
-        ++done;
-        if (progress) progress(done);
-      }
+      if (collect(worker, answers) && progress) progress(done());
   }
   return ok_status();
 }

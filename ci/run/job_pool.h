@@ -53,7 +53,8 @@ class JobPool {
 
   Status start(Worker& worker);
   bool fits(const std::vector<JobTask>& tasks, std::size_t next) const;
-  Status give_out(const std::vector<JobTask>& tasks, std::size_t& next);
+  Status give_out(const std::vector<JobTask>& tasks, std::size_t& next,
+                  std::vector<Answer>& answers);
   void wait_for_answers();
   bool collect(Worker& worker, std::vector<Answer>& answers);
   Result<ProblemResult> lost(Worker& worker);
@@ -62,6 +63,7 @@ class JobPool {
   const StopSource& stop_;
   OrphanReaper reaper_;  // Waits after the workers have gone.
   std::vector<Worker> workers_;
+  bool answered_ = false;  // A task, ever: processes can be started at all.
 };
 
 }  // namespace attnguard

@@ -90,12 +90,18 @@ Status check_shards(const std::vector<Part>& parts) {
 }
 
 // Each part lists all of its policy's; what they accepted adds up.
-void join_suppressions(const std::vector<SuppressionUse>& from,
-                       std::vector<SuppressionUse>& into) {
-  for (std::size_t i = 0; i < std::min(from.size(), into.size()); ++i) {
+Status join_suppressions(const std::vector<SuppressionUse>& from,
+                         std::vector<SuppressionUse>& into) {
+  if (from.size() != into.size())
+    return invalid_argument(
+        "the reports are of different suppressions or baselines: one lists " +
+        std::to_string(into.size()) + ", another " +
+        std::to_string(from.size()));
+  for (std::size_t i = 0; i < from.size(); ++i) {
     into[i].reached = into[i].reached || from[i].reached;
     into[i].num_findings += from[i].num_findings;
   }
+  return ok_status();
 }
 
 // Problems are sorted as in the policy, replayed failures (0) first.
@@ -147,7 +153,9 @@ Result<JsonReport> merge_reports(const std::vector<std::string>& paths) {
   for (std::size_t p = 1; p < parts.size(); ++p)
     for (std::size_t e = 0; e < merged.runs.size(); ++e) {
       RunResult &into = merged.runs[e], &from = parts[p].report.runs[e];
-      join_suppressions(from.suppressions, into.suppressions);
+      const Status joined =
+          join_suppressions(from.suppressions, into.suppressions);
+      if (!joined.ok()) return joined;
       if (!from.note.empty())
         into.note += (into.note.empty() ? "" : "; ") + from.note;
       std::move(from.problems.begin(), from.problems.end(),

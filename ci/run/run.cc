@@ -9,6 +9,7 @@
 #include "ci/run/text_file.h"
 #include "guard/check/check.h"
 #include "guard/diagnosis/quota.h"
+#include "guard/policy/policy_text.h"
 #include "guard/policy/policy_yaml.h"
 #include "guard/policy/suppress.h"
 #include "guard/report/report.h"
@@ -25,6 +26,24 @@ ProblemResult left_out(const PolicyProblem& problem, const std::string& why) {
   result.unchecked = true;
   result.note = "not checked: " + why;
   return result;
+}
+
+ProblemResult not_replayed(const SavedFailure& failure) {
+  ProblemResult result;
+  result.problem = Problem::parse(failure.problem).value();
+  result.problem_line = failure.problem;
+  result.verdict = Verdict::kNotApplicable;
+  result.note =
+      "saved failure, not replayed: the policy has its checks turned off";
+  return result;
+}
+
+// What a failure was found with shows it again, whatever the policy says now.
+void use_coverage(const std::string& name, Policy& policy) {
+  for (Coverage coverage :
+       {Coverage::kSampled, Coverage::kEdges, Coverage::kFull})
+    if (coverage_name(coverage) == name)
+      policy.patches.emplace_back().coverage = coverage;
 }
 
 // One engine's part of the run.
@@ -63,6 +82,7 @@ class Run {
   void choose();
   bool is_supported(std::size_t engine, std::size_t problem) const;
   Status replay_saved();
+  bool is_off(const std::string& engine, const SavedFailure& failure) const;
   RunResult replayed(const Engine& engine, const SavedFailure& failure);
   Status run_here();
   Status run_jobs();
@@ -107,27 +127,37 @@ bool Run::is_supported(std::size_t engine, std::size_t problem) const {
 }
 
 // What an engine does not take costs next to nothing: were it counted, some
-// shard might have nothing to check.
+// shard might have nothing to check. All engines get the same problems, so that
+// no shard has none for one of them.
 void Run::choose() {
   const std::int64_t count = request_.settings.shard.count;
   parts_.resize(engine_names_.size());
-  std::vector<double> costs;
-  for (std::size_t e = 0; e < parts_.size(); ++e)
-    for (std::size_t p = 0; p < policy_.problems.size(); ++p)
-      costs.push_back(count == 1 || !is_supported(e, p)
-                          ? 0.0
-                          : request_.settings.costs.of(
-                                engine_names_[e], policy_.problems[p].problem));
+  std::vector<double> costs(policy_.problems.size(), 0.0);
+  for (std::size_t p = 0; p < costs.size(); ++p)
+    for (std::size_t e = 0; e < parts_.size(); ++e)
+      if (count > 1 && is_supported(e, p))
+        costs[p] += request_.settings.costs.of(engine_names_[e],
+                                               policy_.problems[p].problem);
   const std::vector<std::int64_t> shard = share_out(costs, count);
-  for (std::size_t unit = 0; unit < costs.size(); ++unit)
-    if (shard[unit] + 1 == request_.settings.shard.index)
-      parts_[unit / policy_.problems.size()].chosen.push_back(
-          unit % policy_.problems.size());
+  for (std::size_t p = 0; p < costs.size(); ++p)
+    if (shard[p] + 1 == request_.settings.shard.index)
+      for (Part& part : parts_) part.chosen.push_back(p);
+}
+
+// All checks that failed then are off by now.
+bool Run::is_off(const std::string& engine, const SavedFailure& failure) const {
+  if (failure.checks.empty() || !request_.options.checks.empty()) return false;
+  const Settings settings = policy_.resolve(engine);
+  return std::all_of(failure.checks.begin(), failure.checks.end(),
+                     [&](const std::string& id) {
+                       return settings.check(id).severity == Severity::kOff;
+                     });
 }
 
 RunResult Run::replayed(const Engine& engine, const SavedFailure& failure) {
   Policy policy = policy_;
   policy.seed = failure.seed;
+  use_coverage(failure.coverage, policy);
   policy.problems = {{Problem::parse(failure.problem).value(), {}}};
   RunOptions options = request_.options;
   options.stop = [this] { return stop_.reason(); };
@@ -147,6 +177,10 @@ Status Run::replay_saved() {
     for (std::size_t i = 0; i < saved.value().size(); ++i) {
       say(engine_names_[e] + "  saved failure " + std::to_string(i + 1) +
           " of " + std::to_string(saved.value().size()));
+      if (is_off(engine_names_[e], saved.value()[i])) {
+        replayed_[e].push_back(not_replayed(saved.value()[i]));
+        continue;
+      }
       RunResult run = replayed(request_.engines[e], saved.value()[i]);
       for (ProblemResult& result : run.problems) {
         result.number = 0;
@@ -343,6 +377,9 @@ Status Run::keep_failures(const std::vector<RunResult>& results) const {
 std::string policy_digest(const Policy& policy, const RunOptions& options) {
   std::string text = print_policy(policy) + "\nchecks:";
   for (const std::string& check : options.checks) text += " " + check;
+  // A policy's own suppressions are printed with it.
+  for (const Suppression& one : policy.suppressions)
+    if (one.baseline) text += "\nbaseline:\n" + suppression_entry_text(one);
   return digest_of(text);
 }
 

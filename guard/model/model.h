@@ -39,6 +39,10 @@ struct Model {
   // sequence.
   bool incremental = true;
 
+  // Most tokens that decode reads of one sequence at a time; longer steps are
+  // cut into such pieces, so that there is no other way to compare with.
+  std::int64_t most_tokens_per_call = 0;  // 0: any
+
   // The same calls give the same bits. If not, no comparison is bitwise: each
   // allows for the noise that repeats show.
   bool deterministic = true;

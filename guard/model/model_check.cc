@@ -156,9 +156,10 @@ void BoundedComparison::rows(const Logits& seen, const Logits& expected,
       finding.expected = expected.row(i)[entry];
     }
     finding.message = fmt::format(
-        "the logits of token {} {} differ by {} from those of one "
-        "pass over the text; rounding explains {}",
-        i, way, short_number(difference.largest), short_number(limit));
+        "the logits of token {} {} differ by {} from those {}; rounding "
+        "explains {}",
+        i, way, short_number(difference.largest), reference,
+        short_number(limit));
     findings.add(std::move(finding));
   }
 }

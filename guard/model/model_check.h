@@ -87,6 +87,10 @@ class ModelCheckContext {
   std::optional<Sensitivity> sensitivity_;
 };
 
+// Why comparing one pass with single tokens says nothing of a model.
+inline constexpr const char* kOneTokenAtATime =
+    "the model takes one token at a time: there is no other pass to compare";
+
 struct ModelCheckInfo {
   std::string_view id;           // kebab-case
   std::string_view summary;      // One line.

@@ -60,7 +60,8 @@ Where to look
   that are one longer in prefill than in decode.
 )",
     .not_applicable = [](const Model& model) -> std::string {
-      return model.incremental ? "" : "the model has no cache";
+      if (!model.incremental) return "the model has no cache";
+      return model.most_tokens_per_call == 1 ? kOneTokenAtATime : "";
     },
     .run = run,
 };

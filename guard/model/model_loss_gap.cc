@@ -116,7 +116,9 @@ Where to look
   `explain model-future` if the gap is positive; `explain model-incremental` if
   that check fails and model-future passes.
 )",
-    .not_applicable = [](const Model&) -> std::string { return {}; },
+    .not_applicable = [](const Model& model) -> std::string {
+      return model.most_tokens_per_call == 1 ? kOneTokenAtATime : "";
+    },
     .run = run,
 };
 

@@ -18,7 +18,7 @@ namespace {
 // What is looked for: who sees whom, and how much in all.
 constexpr std::string_view kChecks[] = {"visibility", "row-sum"};
 
-// A run that nobody goes on with, as its layer is not called any more.
+// A run that nobody goes on with, as its layers are not called any more.
 constexpr std::int64_t kAbandoned = 60'000'000'000;
 
 // Scores times channels of one probe call.
@@ -41,31 +41,38 @@ double elements_of(const Problem& problem) {
   return sum;
 }
 
-// Unlike lengths, dims or options take other paths through a kernel; lengths
-// count by powers of two.
-std::uint64_t class_of(const Layer& layer, const Problem& p) {
+// Unlike dims or options take other paths through a kernel.
+std::uint64_t kind_of(const Layer& layer, const Problem& p) {
   std::uint64_t key = derive_seed(0x63616e617279, layer.group_index);
   const auto add = [&](std::uint64_t part) { key = derive_seed(key, part); };
-  const auto size = [](std::int64_t length) {
-    return static_cast<std::uint64_t>(
-        std::bit_width(static_cast<std::uint64_t>(length)));
-  };
   add(static_cast<std::uint64_t>(p.dtype) * 8 +
       static_cast<std::uint64_t>(p.output_dtype()));
   add(static_cast<std::uint64_t>(p.num_heads));
   add(static_cast<std::uint64_t>(p.num_kv_heads));
   add(static_cast<std::uint64_t>(p.head_dim_qk));
   add(static_cast<std::uint64_t>(p.head_dim_v));
-  add(size(p.max_len_q()));
-  add(size(p.max_len_kv()));
-  add(size(p.batch));
   add(static_cast<std::uint64_t>(p.block_size));
   add((p.packed ? 1u : 0u) + (p.softcap ? 2u : 0u) +
       (p.alibi_max_bias ? 4u : 0u) + (p.sinks.empty() ? 0u : 8u) +
       (p.value_in_key ? 16u : 0u) + 32u * static_cast<unsigned>(p.mask_form));
   for (const MaskTerm& term : p.mask.terms())
     add(reinterpret_cast<std::uintptr_t>(term.kind));
+  return key;
+}
+
+// So do unlike lengths, which count by powers of two.
+std::uint64_t class_of(const Layer& layer, const Problem& p) {
+  std::uint64_t key = kind_of(layer, p);
+  for (std::int64_t length : {p.max_len_q(), p.max_len_kv(), p.batch})
+    key = derive_seed(key, static_cast<std::uint64_t>(std::bit_width(
+                               static_cast<std::uint64_t>(length))));
   return key == 0 ? 1 : key;
+}
+
+bool same(const Numerics& a, const Numerics& b) {
+  return a.score == b.score && a.probability == b.probability &&
+         a.accumulator == b.accumulator && a.max_input == b.max_input &&
+         a.key_error == b.key_error && a.value_error == b.value_error;
 }
 
 void cap(std::vector<std::int64_t>& lengths, std::int64_t batch,
@@ -127,6 +134,7 @@ struct Canary::Run {
   Run(const LiveCall& live, Known& its_class, std::uint64_t seed)
       : known(&its_class),
         layer(live.layer.index),
+        kind(kind_of(live.layer, live.problem)),
         problem(canary_problem(live.problem)),
         plan(problem.head_dim_v) {
     engine.name = "live";
@@ -150,11 +158,24 @@ struct Canary::Run {
     executor = std::make_unique<Executor>(engine, problem);
   }
 
+  // Any layer of the group goes on with the run: were it one alone, the run
+  // would wait for ten looks at that one. Its kernel must be alike, as what
+  // was planned is judged by what is known of the first.
+  bool is_of(const LiveCall& live) const {
+    if (layer == live.layer.index) return true;
+    const LayerOptions& options = live.layer.options;
+    return kind == kind_of(live.layer, live.problem) &&
+           engine.capabilities.deterministic == options.deterministic &&
+           same(numerics, options.numerics ? options.numerics(problem)
+                                           : default_numerics(problem));
+  }
+
   double step_work() const { return work_of(problem) + 100 * elements(); }
   double elements() const { return elements_of(problem); }
 
   Known* known;
   std::uint32_t layer;
+  std::uint64_t kind;  // Tells layer groups apart, too.
   std::int64_t last_step = 0;
   Problem problem;
   Engine engine;
@@ -199,7 +220,7 @@ CanaryStep Canary::step(const LiveCall& live, std::int64_t now, double room,
     std::atomic_flag& flag;
     ~Release() { flag.clear(std::memory_order_release); }
   } release{busy_};
-  if (run_ && run_->layer != live.layer.index) {
+  if (run_ && !run_->is_of(live)) {
     if (now - run_->last_step < kAbandoned) {
       judgement.skipped = SkipReason::kBusy;
       return CanaryStep::kNothing;

@@ -2,8 +2,9 @@
 // at the start, on each new class of shapes, and at intervals.
 //
 // A run is cut into steps, one probe call each, so that it is paid for bit by
-// bit. One run is under way at a time; whoever comes while another thread makes
-// a step goes on without waiting.
+// bit. One run is under way at a time, and any layer of its group whose kernel
+// is alike goes on with it; whoever comes while another thread makes a step
+// goes on without waiting.
 #ifndef ATTNGUARD_GUARD_RUNTIME_CANARY_H_
 #define ATTNGUARD_GUARD_RUNTIME_CANARY_H_
 

@@ -113,6 +113,12 @@ struct DumpWriter::State {
     const pid_t now = getpid();
     if (before == now || !process.compare_exchange_strong(before, now)) return;
     for (Slot& slot : slots) slot.state = kFree;
+    started = 0;
+    for (std::atomic<std::uint64_t>& kind : kinds) kind = 0;
+    for (std::atomic<std::uint64_t>* counter :
+         {&written, &bytes, &dropped_limit, &dropped_busy, &dropped_size,
+          &no_tensors, &failed})
+      *counter = 0;
     thread = nullptr;
     thread_state = 0;
     stop = false;

@@ -55,8 +55,8 @@ class DumpWriter {
   // Waits until what was taken so far is written; false: not in this time.
   bool flush(std::chrono::milliseconds most) const;
 
-  // In a child process: what the parent had taken is the parent's to write.
-  // take() notices by itself too.
+  // In a child process: what the parent had taken is the parent's to write, and
+  // files are counted anew. take() notices by itself too.
   void after_fork() noexcept;
 
   DumpCounters counters() const;

@@ -48,8 +48,9 @@ const SequenceClock::Slot& SequenceClock::slot(std::uint64_t sequence) const {
 void SequenceClock::append(std::uint64_t sequence, std::int64_t first,
                            std::int64_t count) {
   Slot& at = slot(sequence);
-  // Tokens written over others change what was read.
-  if (first < at.length.load(std::memory_order_relaxed))
+  // Tokens written over others change what was read. Where the length is that
+  // of another sequence in this slot, it does not say whether they were.
+  if (first != at.length.load(std::memory_order_relaxed))
     at.epoch.fetch_add(1, std::memory_order_release);
   at.length.store(first + count, std::memory_order_relaxed);
 }

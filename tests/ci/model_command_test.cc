@@ -134,9 +134,25 @@ TEST_F(ModelCommand, ReadsAGivenText) {
   write("ids.txt", "1 2 3 4000");
   EXPECT_THAT(attnguard("model " + write_model() + " --text " + text).text,
               HasSubstr("token 4000 is not in the model's vocabulary of 96"));
+  write("ids.txt", "");
+  EXPECT_THAT(attnguard("model " + write_model() + " --text " + text).text,
+              HasSubstr("ids.txt is empty"));
   write("ids.txt", "1 2 three");
   EXPECT_THAT(attnguard("model " + write_model() + " --text " + text).text,
               HasSubstr("'three' is no token id"));
+}
+
+TEST_F(ModelCommand, TheReplayOfATextHasItsFileSeedAndRounding) {
+  ATTNGUARD_SKIP_WITHOUT("llama.cpp", llama());
+  const std::string text = write("my ids.txt", "1 2 3 4 5 6 7 8");
+  const Outcome outcome = attnguard(
+      "model " + write_model() + " --option causal=0 --format json --seed 7" +
+      " --rounding 16 --text " + shell_quote(text));
+  ASSERT_EQ(outcome.code, 1) << outcome.text;
+  const std::string replay = Json::parse(outcome.text)["replay"];
+  EXPECT_THAT(replay, HasSubstr(" --text " + shell_quote(text) +
+                                " --seed 7 --rounding 16 --check "));
+  EXPECT_EQ(attnguard(replay.substr(10)).code, 1) << replay;
 }
 
 TEST_F(ModelCommand, PrintsWhatTheReadmeShows) {
@@ -239,6 +255,15 @@ TEST(ChildProcess, SaysHowTheChildEnded) {
       1);
   EXPECT_TRUE(hang.timed_out);
   EXPECT_THAT(hang.what_happened(), StartsWith("did not end in time"));
+  // Without pipes it is waited for no longer.
+  const ChildResult silent = run(
+      [](std::ostream&, std::ostream&) -> int {
+        for (int descriptor = 1; descriptor < 256; ++descriptor)
+          close(descriptor);
+        for (;;) sleep(1);
+      },
+      1);
+  EXPECT_TRUE(silent.timed_out);
 }
 
 }  // namespace

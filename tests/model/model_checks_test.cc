@@ -169,6 +169,13 @@ TEST(ModelChecks, WithoutACacheOrASecondSequenceSomeDoNotApply) {
               ElementsAre("model-future", "model-prefix", "model-loss-gap"));
 }
 
+TEST(ModelChecks, AModelOfSingleTokensIsNotComparedWithItself) {
+  Model model = toy_model(ToyFault::kNone);
+  model.most_tokens_per_call = 1;
+  EXPECT_THAT(with_verdict(verify_model(model), Verdict::kNotApplicable),
+              ElementsAre("model-incremental", "model-loss-gap"));
+}
+
 TEST(ModelChecks, NoEvidenceIsNotAPass) {
   for (const ToyFault fault :
        {ToyFault::kIgnoresContext, ToyFault::kConstant}) {

@@ -109,6 +109,37 @@ TEST_F(Decode, AnOutputOutsideOfTheKeptRangeIsFound) {
   EXPECT_EQ(look(call), 1);
 }
 
+// Another sequence whose events show in this one's epoch.
+std::uint64_t shares_slot_with(std::uint64_t sequence) {
+  runtime_internal::SequenceClock clock;
+  for (std::uint64_t other = sequence + 1; other < 1000000; ++other) {
+    const std::uint32_t before = clock.epoch(sequence);
+    clock.evict(other);
+    if (clock.epoch(sequence) != before) return other;
+  }
+  ADD_FAILURE() << "no two sequences share a slot";
+  return sequence;
+}
+
+TEST(SequenceClock, AShorterSequenceInTheSlotHidesNoOverwrite) {
+  runtime_internal::SequenceClock clock;
+  const std::uint64_t other = shares_slot_with(1);
+  clock.append(1, 0, 600);
+  clock.append(other, 0, 5);
+  const std::uint32_t before = clock.epoch(1);
+  clock.append(1, 500, 1);
+  EXPECT_NE(clock.epoch(1), before);
+}
+
+TEST(SequenceClock, TokensThatGoOnChangeNothing) {
+  runtime_internal::SequenceClock clock;
+  clock.append(1, 0, 600);
+  const std::uint32_t before = clock.epoch(1);
+  clock.append(1, 600, 1);
+  clock.append(1, 601, 4);
+  EXPECT_EQ(clock.epoch(1), before);
+}
+
 TEST(HullTable, IsBoundedAndKeepsTheYoungest) {
   runtime_internal::HullTable table;
   for (std::uint64_t sequence = 0; sequence < 100000; ++sequence) {

@@ -73,6 +73,13 @@ void BatchRows::set_next_position(std::int32_t sequence,
   if (known(sequence)) next_[static_cast<std::size_t>(sequence)] = position;
 }
 
+void BatchRows::rewind() {
+  for (const Token& token : batch_)
+    for (std::size_t s = 0; s < next_.size(); ++s)
+      if (token.sequences.test(s))
+        next_[s] = std::min(next_[s], token.position);
+}
+
 void BatchRows::reset() {
   batch_.clear();
   used_.clear();

@@ -37,6 +37,9 @@ class BatchRows {
   std::int32_t next_position(std::int32_t sequence) const {
     return next_[static_cast<std::size_t>(sequence)];
   }
+  // The batch failed: its sequences go on where it would have begun, whether or
+  // not its tokens were taken.
+  void rewind();
   void reset();
 
  private:

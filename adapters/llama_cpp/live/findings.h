@@ -42,7 +42,8 @@ struct HookCounters {
   std::uint64_t not_told = 0;   // Of those, judged by the engine's own mask:
                                 // nobody said which sequences there are.
   std::uint64_t declined = 0;   // Not judged; last_reason says why.
-  std::string last_reason;
+  std::string last_reason;      // Also why rows are judged by the engine's mask
+                                // although the host says its batches.
 
   struct Check {
     std::uint64_t runs = 0;

@@ -94,6 +94,7 @@ class LiveHook::State {
   void judge_cells(const AttentionNode& node, Layer& layer, Cache& cache);
   void observe(const AttentionNode& node, Layer& layer, Cache* cache);
   void decline(std::string_view reason);
+  void lose_step(std::string_view reason);
   void count(EngineCheck check, const CheckOutcome& outcome,
              const Layer& layer);
 
@@ -172,10 +173,8 @@ void LiveHook::State::begin_graph(const ggml_tensor* write) {
   if (!told_) return;
   const CacheShape shape = cache_shape(write);
   if (!read_write(write, write_) ||
-      !batch_.take(write_.index, shape.cells_per_stream, shape.streams)) {
-    in_step_ = false;
-    return;
-  }
+      !batch_.take(write_.index, shape.cells_per_stream, shape.streams))
+    return lose_step("the graph writes other tokens than begin_batch said");
   tell_guard();
 }
 
@@ -213,10 +212,8 @@ void LiveHook::State::note_write(const ggml_tensor* write, int number) {
   const CacheShape shape = cache_shape(write);
   cache.ledger.resize(shape.cells_per_stream, shape.streams);
   const std::span<const Token> rows = batch_.rows();
-  if (!read_write(write, write_) || write_.index.size() != rows.size()) {
-    in_step_ = false;
-    return;
-  }
+  if (!read_write(write, write_) || write_.index.size() != rows.size())
+    return lose_step("a layer writes other rows than begin_batch said");
   for (std::size_t r = 0; r < rows.size(); ++r)
     if (cache.ledger.contains(write_.index[r]))
       cache.ledger.write(write_.index[r], rows[r]);
@@ -378,6 +375,14 @@ void LiveHook::State::decline(std::string_view reason) {
   reason_ = reason;
 }
 
+// From here to cleared(), rows are judged by the engine's own mask: the host is
+// told why, as it may not have meant that.
+void LiveHook::State::lose_step(std::string_view reason) {
+  if (!std::exchange(in_step_, false)) return;
+  const std::lock_guard<std::mutex> lock(reason_mutex_);
+  reason_ = reason;
+}
+
 void LiveHook::State::count(EngineCheck check, const CheckOutcome& outcome,
                             const Layer& its) {
   AtomicCheck& counters = checks_[static_cast<std::size_t>(check)];
@@ -409,7 +414,7 @@ void LiveHook::State::begin_batch(std::int32_t num_tokens,
   told_ = true;
   last_layer_ = kNoLayer;
   if (!batch_.begin(num_tokens, positions, num_sequences, sequences))
-    in_step_ = false;
+    lose_step("a batch has more sequences than the hook can follow");
 }
 
 void LiveHook::State::batch_failed() {
@@ -417,6 +422,7 @@ void LiveHook::State::batch_failed() {
     for (std::int32_t s = 0; s < kMostSequences; ++s)
       if (token.sequences.test(static_cast<std::size_t>(s)))
         removed(s, token.position, token.position + 1);
+  batch_.rewind();
 }
 
 void LiveHook::State::cleared() {
@@ -449,7 +455,11 @@ void LiveHook::State::copied(std::int32_t from, std::int32_t to,
   if (from < 0 || to < 0 || from >= kMostSequences || to >= kMostSequences)
     return;
   for (Cache& cache : caches_) cache.ledger.copy(from, to, p0, p1);
-  batch_.set_next_position(to, batch_.next_position(from));
+  const std::int32_t end = batch_.next_position(from);
+  if (p1 < 0 || p1 >= end)
+    batch_.set_next_position(to, end);
+  else if (p0 < p1)
+    batch_.set_next_position(to, std::max(batch_.next_position(to), p1));
   if (p0 <= 0 && p1 < 0)
     guard_.fork(id(from), id(to));
   else
@@ -458,15 +468,22 @@ void LiveHook::State::copied(std::int32_t from, std::int32_t to,
 
 void LiveHook::State::kept(std::int32_t sequence) {
   for (Cache& cache : caches_) cache.ledger.keep(sequence);
-  for (std::int32_t s = 0; s < kMostSequences; ++s)
-    if (s != sequence) guard_.evict(id(s));
+  // With streams llama.cpp looks at the sequence's own, and the others go on.
+  const bool streams = !caches_.empty() && caches_[0].ledger.streams() > 1;
+  for (std::int32_t s = 0; s < kMostSequences; ++s) {
+    if (s == sequence) continue;
+    guard_.evict(id(s));
+    if (!streams) batch_.set_next_position(s, 0);
+  }
 }
 
 void LiveHook::State::shifted(std::int32_t sequence, std::int32_t p0,
                               std::int32_t p1, std::int32_t by) {
   if (sequence < 0 || sequence >= kMostSequences) return;
   for (Cache& cache : caches_) cache.ledger.shift(sequence, p0, p1, by);
-  batch_.set_next_position(sequence, batch_.next_position(sequence) + by);
+  const std::int32_t end = batch_.next_position(sequence);
+  if (p0 < end && (p1 < 0 || p1 >= end))  // The last token moved.
+    batch_.set_next_position(sequence, std::max(end + by, 0));
   guard_.evict(id(sequence));
 }
 

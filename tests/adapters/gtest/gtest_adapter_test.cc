@@ -1,6 +1,7 @@
 // The matchers on engines that are right and wrong, and a user's test program
 // as GoogleTest's own flags drive it.
 #include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -30,6 +31,25 @@ std::string explanation(const EngineMatcher& matcher, const Engine& engine,
   testing::StringMatchResultListener listener;
   EXPECT_EQ(matcher.MatchAndExplain(engine, &listener), expected)
       << listener.str();
+  return listener.str();
+}
+
+// The explanation where there is no evidence, which fails the test either way.
+std::string unjudged(const EngineMatcher& matcher, const Engine& engine) {
+  testing::TestPartResultArray failures;
+  testing::StringMatchResultListener listener;
+  {
+    testing::ScopedFakeTestPartResultReporter catching(
+        testing::ScopedFakeTestPartResultReporter::
+            INTERCEPT_ONLY_CURRENT_THREAD,
+        &failures);
+    EXPECT_THAT(engine, Not(matcher));
+    matcher.MatchAndExplain(engine, &listener);
+  }
+  EXPECT_EQ(failures.size(), 2);
+  for (int i = 0; i < failures.size(); ++i)
+    EXPECT_THAT(failures.GetTestPartResult(i).message(),
+                HasSubstr("no evidence either way"));
   return listener.str();
 }
 
@@ -81,21 +101,19 @@ TEST(EngineMatcher, NoEvidenceIsNoMatch) {
   unable.capabilities.unsupported = [](const Problem&) {
     return std::string("not today");
   };
-  EXPECT_THAT(explanation(PassesPolicy(policy_of(kLine)), unable, false),
+  EXPECT_THAT(unjudged(PassesPolicy(policy_of(kLine)), unable),
               HasSubstr("not today"));
   EXPECT_FALSE(judge_claim(claim_policy(Policy{}, {}), builtin("tiled")).holds);
 }
 
 TEST(EngineMatcher, MistakesSayWhatIsWrong) {
+  EXPECT_THAT(unjudged(PassesProblem("seq_len=none"), builtin("tiled")),
+              HasSubstr("is no problem"));
+  EXPECT_THAT(unjudged(PassesPolicy("/nonexistent.yaml"), builtin("tiled")),
+              HasSubstr("/nonexistent.yaml"));
   EXPECT_THAT(
-      explanation(PassesProblem("seq_len=none"), builtin("tiled"), false),
-      HasSubstr("is no problem"));
-  EXPECT_THAT(
-      explanation(PassesPolicy("/nonexistent.yaml"), builtin("tiled"), false),
-      HasSubstr("/nonexistent.yaml"));
-  EXPECT_THAT(explanation(PassesPolicy(policy_of(kLine), {"row-sums"}),
-                          builtin("tiled"), false),
-              HasSubstr("did you mean 'row-sum'"));
+      unjudged(PassesPolicy(policy_of(kLine), {"row-sums"}), builtin("tiled")),
+      HasSubstr("did you mean 'row-sum'"));
 }
 
 TEST(EngineMatcher, AnEngineThatThrowsIsNoMatch) {
@@ -103,8 +121,7 @@ TEST(EngineMatcher, AnEngineThatThrowsIsNoMatch) {
   engine.run = [](const AttentionCall&) -> Status {
     throw std::runtime_error("out of luck");
   };
-  EXPECT_THAT(explanation(PassesProblem(kLine), engine, false),
-              HasSubstr("out of luck"));
+  EXPECT_THAT(unjudged(PassesProblem(kLine), engine), HasSubstr("out of luck"));
 }
 
 TEST(EngineMatcher, PrintsTheEngineByName) {

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#if ATTNGUARD_WITH_LIBTORCH
+#include "adapters/libtorch/live_call.h"
+#endif
 #include "guard/diagnosis/match.h"
 #include "guard/pipeline.h"
 #include "tests/support/engines.h"
@@ -247,6 +250,43 @@ TEST(LibTorchSpec, AModuleThatIsNoneIsNotLoaded) {
     EXPECT_THAT(engine.status().message(),
                 AllOf(HasSubstr(bad.message), HasSubstr("libtorch-dev")));
   }
+}
+
+// --- masks of calls that the live hook sees --------------------------------
+
+libtorch::Tensor tensor_of(const void* data, libtorch::Element element,
+                           const Shape4& shape) {
+  libtorch::Tensor tensor{data, element, {}, {}};
+  const Shape4 strides = contiguous_strides(shape);
+  for (std::size_t i = 0; i < 4; ++i) {
+    tensor.shape[i] = shape[i];
+    tensor.strides[i] = strides[i];
+  }
+  return tensor;
+}
+
+// Why a call with this mask, and 4 batches of 2 heads, 3 queries and keys, is
+// not judged. The mask is no longer than its shape says.
+std::string declined_for(const Shape4& mask_shape) {
+  const std::vector<float> values(4 * 2 * 3 * 8);
+  const std::vector<char> mask(
+      static_cast<std::size_t>(mask_shape[0] * mask_shape[1] * mask_shape[2] *
+                               mask_shape[3]),
+      1);
+  libtorch::SeenCall seen{};
+  seen.query = seen.key = seen.value = seen.output =
+      tensor_of(values.data(), libtorch::Element::kFp32, {4, 2, 3, 8});
+  seen.mask = tensor_of(mask.data(), libtorch::Element::kBool, mask_shape);
+  libtorch::LiveCall call;
+  return std::string(call.build(seen, {}));
+}
+
+TEST(LibTorchLiveCall, TakesOnlyMasksThatFit) {
+  EXPECT_EQ(declined_for({1, 1, 3, 3}), "");
+  EXPECT_EQ(declined_for({4, 1, 3, 3}), "");
+  EXPECT_EQ(declined_for({4, 1, 1, 3}), "");
+  EXPECT_EQ(declined_for({2, 1, 3, 3}), "a mask of another shape");
+  EXPECT_EQ(declined_for({1, 2, 3, 3}), "a mask of its own for each head");
 }
 
 #endif  // ATTNGUARD_WITH_LIBTORCH

@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
             Clean{"fixed_batch", {.tied = true, .batch = 3}, 6},
             Clean{"one_token_at_a_time",
                   {.cache = Cache::kTwo, .batch = 1, .length = 1},
-                  7},
+                  5},
             Clean{"half_logits", {.cache = Cache::kTwo, .logits = 10}, 8},
             Clean{"group_query",
                   {.attention = Attention::kGroupQuery,

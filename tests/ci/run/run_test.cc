@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "ci/cli.h"
+#include "guard/check/check.h"
 
 namespace attnguard {
 namespace {
@@ -165,6 +166,54 @@ TEST_F(RunTest, MergeRefusesWhatIsNotTheWhole) {
   EXPECT_THAT(refused({}), HasSubstr("no report given"));
 }
 
+TEST_F(RunTest, MergeFailsOnFindingsUnlessTold) {
+  const std::string one =
+      write("1.json", check({"--format", "json", "--no-map"}).out);
+  EXPECT_EQ(run({"merge", one}).code, kExitViolation);
+  EXPECT_EQ(run({"merge", one, "--fail-on", "never"}).code, kExitPass);
+  EXPECT_EQ(run({"merge", one, "--fail-on", "nevr"}).code, kExitUsage);
+}
+
+TEST_F(RunTest, MergeRefusesPartsOfDifferentBaselines) {
+  const std::string known = file("known.yaml");
+  check({"--write-baseline", known, "--no-map"});
+  const std::string one = write(
+      "1.json", check({"--shard", "1/2", "--format", "json", "--no-map"}).out);
+  const std::string two =
+      write("2.json", check({"--shard", "2/2", "--format", "json", "--no-map",
+                             "--baseline", known})
+                          .out);
+  const Outcome merged = run({"merge", one, two});
+  EXPECT_EQ(merged.code, kExitUsage);
+  EXPECT_THAT(merged.err, HasSubstr("different policies or checks"));
+}
+
+TEST_F(RunTest, AllEnginesOfAShardGetTheSameProblems) {
+  const Json report = check({"--engine", "builtin:tiled", "--shard", "1/3",
+                             "--format", "json", "--no-map"})
+                          .json();
+  const Json &a = report["runs"][0]["problems"],
+             &b = report["runs"][1]["problems"];
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_GT(a.size(), 1u);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_EQ(a[i]["number"], b[i]["number"]);
+}
+
+TEST_F(RunTest, WhatAKilledRunLeftDoesNotBlockTheReport) {
+  const std::string left = "report.txt.part-" + std::to_string(::getpid());
+  write(left, "half of a rep");
+  const Outcome outcome = check({"--output", file("report.txt"), "--no-map"},
+                                false, "builtin:tiled");
+  EXPECT_EQ(outcome.code, kExitPass) << outcome.err;
+  EXPECT_TRUE(fs::exists(file("report.txt")));
+  EXPECT_FALSE(fs::exists(file(left)));
+  // Two files of one run are no leftovers of each other.
+  const Outcome twice = check(
+      {"--output", file("report.txt"), "--write-baseline", file("report.txt")});
+  EXPECT_EQ(twice.code, kExitUsage);
+}
+
 TEST_F(RunTest, CostsOfAReportCutTheShards) {
   const std::string costs =
       write("costs.json", check({"--format", "json", "--no-map"}).out);
@@ -284,6 +333,17 @@ TEST_F(RunTest, SavedFailuresReplayAndComeFirst) {
   EXPECT_EQ(
       run({"check", "--replay", files[0], "--engine", "builtin:tiled"}).code,
       kExitPass);
+  // Checks that are off by now are not run again.
+  std::string off = kPolicy;
+  off += "checks: {";
+  for (const std::string_view id : check_ids())
+    off += std::string(id) + ": off, ";
+  write("p.yaml", off + "}\n");
+  const Json skipped =
+      check({"--save-failures", folder, "--format", "json"}).json();
+  EXPECT_THAT(skipped["runs"][0]["problems"][0]["note"].get<std::string>(),
+              HasSubstr("saved failure, not replayed"));
+  write("p.yaml", kPolicy);
   write("failures/bad.failure", "nothing\n");
   EXPECT_THAT(check({"--save-failures", folder}).err, HasSubstr("bad.failure"));
 }

@@ -164,6 +164,18 @@ TEST(BatchRows, AbsentPositionsGoOn) {
   EXPECT_THAT(taken(rows), ElementsAre(std::pair(0, 2)));
 }
 
+TEST(BatchRows, AFailedBatchIsWhereItsSequencesGoOn) {
+  BatchRows rows;
+  ASSERT_TRUE(rows.begin(5, nullptr, nullptr, nullptr));
+  rows.set_next_position(1, 7);
+  ASSERT_TRUE(rows.begin(3, nullptr, nullptr, nullptr));
+  // The third token was never taken.
+  ASSERT_TRUE(rows.take(std::vector<std::int64_t>{5, 6}, 8, 1));
+  rows.rewind();
+  EXPECT_EQ(rows.next_position(0), 5);
+  EXPECT_EQ(rows.next_position(1), 7);  // Not in the batch.
+}
+
 TEST(BatchRows, ASequenceBeyondTheMostIsRefused) {
   BatchRows rows;
   EXPECT_FALSE(HostBatch({{kMostSequences, 0}}).begin(rows));
