@@ -54,12 +54,6 @@ run_tests() {
   return "$status"
 }
 
-# OpenMP's runtime is not built for the thread sanitizer: one thread of it.
-test_threads() {
-  OMP_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \
-    build/ci-tsan/bin/live_thread_tests
-}
-
 setup=(ci/setup.sh)
 if ((engines)); then setup+=(--engines); fi
 step "set up" "${setup[@]}"
@@ -79,8 +73,6 @@ if ((quick)); then
   echo "==> all quick steps passed in $SECONDS s"
   exit 0
 fi
-step "build the live guard with the thread sanitizer" build ci-tsan
-step "test threads with the thread sanitizer" test_threads
 step "build with sanitizers" build ci-asan
 step "test with sanitizers" run_tests ci-asan -LE scripts
 step "test" run_tests ci-release
