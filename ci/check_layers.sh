@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Enforces who may include whom, by the #include lines.
+# Enforces who may include whom, by the #include lines, and that no two headers
+# name a type alike.
 #
 #   ci/check_layers.sh [ROOT]      ROOT: the tree to check, default this one
 #
@@ -182,6 +183,32 @@ while IFS= read -r line; do
   fi
   judge "$file" "$number" "$kind" "$include" "$allowed"
 done < <(grep -HnE '^[[:space:]]*#[[:space:]]*include' "${files[@]}" || true)
+
+# Two types of one name in one namespace are one to the linker, which then runs
+# the functions of either on both: memory is overwritten, and no tool but a
+# sanitizer says so. Types that .cc files share with nobody lie in unnamed ones.
+while IFS= read -r line; do
+  complain "${line%% *}" "${line#* }"
+done < <(awk '
+  FNR == 1 { scope = ""; depth = 0 }
+  /^(inline )?namespace [A-Za-z_:]+ \{/ {
+    name = $0
+    sub(/^(inline )?namespace /, "", name)
+    sub(/ \{.*/, "", name)
+    outer[depth++] = scope
+    scope = scope "::" name
+  }
+  /^\}  \/\/ namespace/ { if (depth > 0) scope = outer[--depth] }
+  /^(struct|class|enum class|enum) [A-Za-z_0-9]+[^;(]*\{/ && scope != "" {
+    name = $0
+    sub(/^(struct|class|enum class|enum) /, "", name)
+    sub(/[^A-Za-z_0-9].*/, "", name)
+    name = scope "::" name
+    if (name in first && first[name] !~ "^" FILENAME ":")
+      print FILENAME ":" FNR " " substr(name, 3) " is another type in " first[name]
+    else
+      first[name] = FILENAME ":" FNR
+  }' {guard,adapters,ci,bench}/**/*.h)
 
 if ((violations > 0)); then
   echo "layers: $violations violations in ${#files[@]} files"

@@ -74,11 +74,6 @@ if ((quick)); then
   exit 0
 fi
 step "build with sanitizers" build ci-asan
-# Four tests of shrinking and jobs are reported by the address sanitizer where
-# a Problem is moved. Whether that is theirs or the compiler's is open; they run
-# plainly below.
-open_reports='^(RunTest.JobsFindTheSameInTheSameOrder|ReplayCommand.ShrinksAWrongEngine'
-open_reports+='|Rerun.ShrinksToTheSmallestFailingCase|Rerun.StopsShrinkingWhenTheTimeIsOver)$'
-step "test with sanitizers" run_tests ci-asan -LE scripts -E "$open_reports"
+step "test with sanitizers" run_tests ci-asan -LE scripts
 step "test" run_tests ci-release
 echo "==> all steps passed in $SECONDS s"

@@ -245,7 +245,7 @@ void show_progress(Request& request, std::ostream& err) {
 Arguments replayed(const Arguments& given, std::string& policy_settings,
                    Status& status) {
   if (!given.value("--replay")) return given;
-  Result<Replay> replay = resolve_replay(given);
+  Result<ReplayRequest> replay = resolve_replay(given);
   status = replay.status();
   if (!replay.ok()) return given;
   policy_settings = replay.value().policy_settings;

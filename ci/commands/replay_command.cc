@@ -129,7 +129,7 @@ Result<Engine> open(const Request& request) {
 
 void print_shrunk(const Request& request, const Shrunk& shrunk,
                   std::ostream& out) {
-  const CallPart& part = shrunk.smallest.part;
+  const CutCall& part = shrunk.smallest.part;
   out << "smallest failing case (" << counted(shrunk.tried, "part")
       << " of the call tried"
       << (shrunk.finished ? "" : "; the time was over first, see --time-limit")

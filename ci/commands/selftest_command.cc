@@ -64,10 +64,10 @@ SelftestResult run(const std::vector<Engine>& engines,
   const int before = omp_get_max_threads();
   omp_set_num_threads(threads);
   const Verify verify = [](const Engine& engine, const Problem& problem,
-                           Trial trial) {
+                           TrialKind trial) {
     RunOptions run_options;
-    run_options.draw_maps = trial == Trial::kDefect;
-    if (trial == Trial::kHidden) run_options.checks = own_output_checks();
+    run_options.draw_maps = trial == TrialKind::kDefect;
+    if (trial == TrialKind::kHidden) run_options.checks = own_output_checks();
     return verify_problem(engine, problem,
                           default_policy().resolve(engine.name), run_options);
   };

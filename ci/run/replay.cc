@@ -110,10 +110,10 @@ Result<std::vector<std::string>> shell_words(const std::string& line) {
   return words.take();
 }
 
-Result<Replay> resolve_replay(const Arguments& given) {
+Result<ReplayRequest> resolve_replay(const Arguments& given) {
   const std::string what = *given.value("--replay");
   const std::string line(trim(what));
-  Replay replay;
+  ReplayRequest replay;
   Arguments replayed(*given.command());
   std::error_code error;
   if (line.starts_with(kStart)) {

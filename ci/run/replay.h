@@ -10,7 +10,7 @@
 
 namespace attnguard {
 
-struct Replay {
+struct ReplayRequest {
   Arguments arguments;          // In place of those that were given.
   std::string policy_settings;  // Of a saved failure: settings_digest; or "".
 };
@@ -19,7 +19,7 @@ struct Replay {
 // a file of --save-failures. Further options add to it or take the place of its
 // own, such as --engine to try a new build. kInvalidArgument: it is neither, or
 // a problem, seed, check or coverage is given beside it.
-Result<Replay> resolve_replay(const Arguments& given);
+Result<ReplayRequest> resolve_replay(const Arguments& given);
 
 // Splits a line into words as a POSIX shell does: blanks, '...', "..." and \.
 // kInvalidArgument: a quote is not closed.

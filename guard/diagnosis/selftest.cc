@@ -54,7 +54,7 @@ DefectTrial try_defect(const Defect& defect, const Verify& verify,
       continue;
     }
     const ProblemResult result =
-        verify(engine, problem.value(), Trial::kDefect);
+        verify(engine, problem.value(), TrialKind::kDefect);
     if (result.verdict == Verdict::kViolation)
       ++trial.detected;
     else
@@ -80,7 +80,7 @@ DefectTrial try_defect(const Defect& defect, const Verify& verify,
 }
 
 void try_clean(const Engine& engine, const Problem& problem,
-               const Verify& verify, Trial expected, CleanTrial& trial) {
+               const Verify& verify, TrialKind expected, CleanTrial& trial) {
   ++trial.problems;
   const ProblemResult result = verify(engine, problem, expected);
   switch (result.verdict) {
@@ -102,7 +102,7 @@ void try_clean(const Engine& engine, const Problem& problem,
 
 CleanTrial try_clean_lines(const Engine& engine,
                            std::span<const std::string_view> lines,
-                           const Verify& verify, Trial expected) {
+                           const Verify& verify, TrialKind expected) {
   CleanTrial trial{.engine = engine.name, .alarms = {}};
   for (std::string_view line : lines) {
     if (line.empty()) continue;
@@ -125,7 +125,7 @@ CleanTrial try_random(const Engine& engine, const Verify& verify,
     try_clean(engine,
               random_problem(
                   derive_seed(options.seed, static_cast<std::uint64_t>(n))),
-              verify, Trial::kClean, trial);
+              verify, TrialKind::kClean, trial);
   return trial;
 }
 
@@ -147,12 +147,12 @@ SelftestResult run_selftest(const Verify& verify,
     const Engine engine = defect_engine(*defect);
     if (defect->legal()) {
       result.legal.push_back(
-          try_clean_lines(engine, defect->shows_on, verify, Trial::kClean));
+          try_clean_lines(engine, defect->shows_on, verify, TrialKind::kClean));
     } else {
       result.defects.push_back(try_defect(*defect, verify, check_ids));
       if (!defect->hides_on.empty())
         result.hides.push_back(try_clean_lines(engine, {&defect->hides_on, 1},
-                                               verify, Trial::kHidden));
+                                               verify, TrialKind::kHidden));
     }
   }
   for (const Engine& engine : correct_engines) {

@@ -85,7 +85,7 @@ struct SelftestOptions {
 };
 
 // What a trial expects.
-enum class Trial {
+enum class TrialKind {
   kDefect,  // Something to be found and named: with a diagnosis.
   kHidden,  // A defect where it cannot show: only by the checks that judge the
             // problem's own outputs; at other shapes and scores it may.
@@ -94,7 +94,7 @@ enum class Trial {
 
 // How problems are verified: verify_problem with the settings of a policy.
 using Verify = std::function<ProblemResult(
-    const Engine& engine, const Problem& problem, Trial trial)>;
+    const Engine& engine, const Problem& problem, TrialKind trial)>;
 
 // `check_ids`: the matrix's columns. `correct_engines` run on the random
 // problems.

@@ -15,7 +15,7 @@ namespace {
 // The call's inputs, as a pattern of the part's problem.
 class CallScores final : public ScorePattern {
  public:
-  CallScores(const JudgedCall& call, const CallPart& part)
+  CallScores(const JudgedCall& call, const CutCall& part)
       : call_(call), part_(part) {}
 
   std::string name() const override { return "kept call"; }
@@ -60,7 +60,7 @@ class CallScores final : public ScorePattern {
   }
 
   const JudgedCall& call_;
-  const CallPart& part_;
+  const CutCall& part_;
 };
 
 class CallValues final : public ValuePattern {
@@ -86,7 +86,7 @@ IndexSpan within(const IndexSpan& kept, const IndexSpan& part) {
   return {first - part.first, std::max<std::int64_t>(end - first, 0)};
 }
 
-CaptureScope scope_of(const JudgedCall& call, const CallPart& part) {
+CaptureScope scope_of(const JudgedCall& call, const CutCall& part) {
   return {.batch = within(call.scope.batch, part.batch),
           .heads = within(call.scope.heads, part.heads),
           .kv_heads = within(call.scope.kv_heads, part.kv_heads),
@@ -106,7 +106,7 @@ std::string fault_text(const MemoryFault& fault) {
 
 // Lengths of a part: those of the kept entries, cut to what is left of them.
 std::vector<std::int64_t> lengths_of(
-    const CallPart& part, std::int64_t (Problem::*length)(std::int64_t) const,
+    const CutCall& part, std::int64_t (Problem::*length)(std::int64_t) const,
     const Problem& whole, std::int64_t first, std::int64_t most) {
   std::vector<std::int64_t> lengths;
   for (std::int64_t b = part.batch.first; b < part.batch.end(); ++b)
@@ -116,7 +116,7 @@ std::vector<std::int64_t> lengths_of(
 }
 
 // Makes the part's problem fit its spans. False: there is no such problem.
-bool fit_problem(const Problem& whole, CallPart& part) {
+bool fit_problem(const Problem& whole, CutCall& part) {
   if (part.batch.count < 1 || part.heads.count < 1 || part.kv_heads.count < 1 ||
       part.queries.count < 1 || part.keys.count < 1)
     return false;
@@ -147,19 +147,18 @@ bool fit_problem(const Problem& whole, CallPart& part) {
   return part.problem.validate().ok();
 }
 
-double size_of(const CallPart& part) {
+double size_of(const CutCall& part) {
   return static_cast<double>(part.batch.count) *
          (static_cast<double>(part.heads.count * part.queries.count) +
           2.0 * static_cast<double>(part.kv_heads.count * part.keys.count));
 }
 
 // Smaller parts of a failing one, the boldest first.
-std::vector<CallPart> smaller_parts(const Problem& whole,
-                                    const Rerun& failing) {
-  const CallPart& part = failing.part;
-  std::vector<CallPart> parts;
+std::vector<CutCall> smaller_parts(const Problem& whole, const Rerun& failing) {
+  const CutCall& part = failing.part;
+  std::vector<CutCall> parts;
   const auto add = [&](auto change) {
-    CallPart smaller = part;
+    CutCall smaller = part;
     change(smaller);
     if (size_of(smaller) < size_of(part) && fit_problem(whole, smaller))
       parts.push_back(std::move(smaller));
@@ -167,12 +166,12 @@ std::vector<CallPart> smaller_parts(const Problem& whole,
   const Finding* finding = failing.judged.first();
   if (finding == nullptr) return parts;
   const std::int64_t group = part.heads.count / part.kv_heads.count;
-  add([&](CallPart& p) { p.batch = {p.batch.first + finding->batch, 1}; });
-  add([&](CallPart& p) {
+  add([&](CutCall& p) { p.batch = {p.batch.first + finding->batch, 1}; });
+  add([&](CutCall& p) {
     p.kv_heads = {p.kv_heads.first + finding->head / group, 1};
     p.heads = {p.heads.first + finding->head / group * group, group};
   });
-  add([&](CallPart& p) {
+  add([&](CutCall& p) {
     if (p.kv_heads.count > 1) return;
     p.heads = {p.heads.first + finding->head, 1};
   });
@@ -184,7 +183,7 @@ std::vector<CallPart> smaller_parts(const Problem& whole,
     const std::int64_t drop_q = (queries + parts_of - 1) / parts_of;
     const std::int64_t drop_k = (keys + parts_of - 1) / parts_of;
     const auto cut = [&](bool q_front, bool q_back, bool k_front, bool k_back) {
-      add([&](CallPart& p) {
+      add([&](CutCall& p) {
         p.queries.first += q_front ? drop_q : 0;
         p.queries.count -= q_front || q_back ? drop_q : 0;
         p.keys.first += k_front ? drop_k : 0;
@@ -215,15 +214,15 @@ bool goes_wrong(const Result<Rerun>& run) {
 
 }  // namespace
 
-CallPart runnable_part(const JudgedCall& call) {
+CutCall runnable_part(const JudgedCall& call) {
   const CaptureScope whole = whole_call(*call.problem);
-  const CallPart all = {.problem = *call.problem,
-                        .batch = whole.batch,
-                        .heads = whole.heads,
-                        .kv_heads = whole.kv_heads,
-                        .queries = whole.queries,
-                        .keys = {0, call.problem->max_len_kv()}};
-  CallPart part = all;
+  const CutCall all = {.problem = *call.problem,
+                       .batch = whole.batch,
+                       .heads = whole.heads,
+                       .kv_heads = whole.kv_heads,
+                       .queries = whole.queries,
+                       .keys = {0, call.problem->max_len_kv()}};
+  CutCall part = all;
   if (!says_things_of_entries(call.problem->mask))
     part.batch = call.scope.batch;
   // ALiBi's slopes go by the number of the head.
@@ -236,7 +235,7 @@ CallPart runnable_part(const JudgedCall& call) {
 }
 
 Result<Rerun> rerun(const Engine& engine, const JudgedCall& call,
-                    const CallPart& part, Deadline deadline) {
+                    const CutCall& part, Deadline deadline) {
   if (const std::string reason = unsupported_reason(engine, part.problem);
       !reason.empty())
     return unsupported("the engine cannot run it: " + reason);
@@ -268,7 +267,7 @@ Shrunk shrink(const Engine& engine, const JudgedCall& call, Rerun failing,
   Shrunk shrunk{.smallest = std::move(failing)};
   for (bool smaller = true; smaller;) {
     smaller = false;
-    for (const CallPart& part : smaller_parts(*call.problem, shrunk.smallest)) {
+    for (const CutCall& part : smaller_parts(*call.problem, shrunk.smallest)) {
       if (std::chrono::steady_clock::now() > deadline) return shrunk;
       ++shrunk.tried;
       Result<Rerun> run = rerun(engine, call, part, deadline);

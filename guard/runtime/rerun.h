@@ -14,17 +14,17 @@ namespace attnguard {
 
 // A part of a call as a problem of its own: its entry 0 is the call's entry
 // `batch.first`, and so on. Inputs that the call does not have are zero.
-struct CallPart {
+struct CutCall {
   Problem problem;
   IndexSpan batch, heads, kv_heads, queries, keys;
 };
 
 // What of the call can be run: the whole of it, or of a call that was cut the
 // kept entries and heads with all their queries.
-CallPart runnable_part(const JudgedCall& call);
+CutCall runnable_part(const JudgedCall& call);
 
 struct Rerun {
-  CallPart part;
+  CutCall part;
   Rejudged judged;
   std::vector<std::string> memory_faults;  // What it wrote and must not.
 };
@@ -33,7 +33,7 @@ struct Rerun {
 // The engine's own layout, masks and block tables are made anew.
 // kUnsupported: it cannot run the problem; kEngineFailure: it failed.
 Result<Rerun> rerun(const Engine& engine, const JudgedCall& call,
-                    const CallPart& part, Deadline deadline);
+                    const CutCall& part, Deadline deadline);
 
 struct Shrunk {
   Rerun smallest;

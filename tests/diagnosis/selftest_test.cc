@@ -23,10 +23,10 @@ CheckResult violated(const char* check) {
 }
 
 // Finds and names every defect where it shows, and nothing else.
-ProblemResult ideal(const Engine& engine, const Problem&, Trial trial) {
+ProblemResult ideal(const Engine& engine, const Problem&, TrialKind trial) {
   ProblemResult result;
   result.verdict = Verdict::kPass;
-  if (trial != Trial::kDefect) return result;
+  if (trial != TrialKind::kDefect) return result;
   result.verdict = Verdict::kViolation;
   result.checks = {violated("row-sum")};
   Diagnosis diagnosis;
@@ -67,11 +67,11 @@ TEST(Selftest, PassesAGuardThatFindsAllAndAccusesNone) {
 TEST(Selftest, CountsADefectThatIsMissedOnOneProblem) {
   int calls = 0;
   const SelftestResult result =
-      run([&](const Engine& engine, const Problem& problem, Trial trial) {
+      run([&](const Engine& engine, const Problem& problem, TrialKind trial) {
         ProblemResult made = ideal(engine, problem, trial);
-        if (engine.name == "defect:no-mask" && trial == Trial::kDefect &&
+        if (engine.name == "defect:no-mask" && trial == TrialKind::kDefect &&
             ++calls == 2)
-          made = ideal(engine, problem, Trial::kClean);
+          made = ideal(engine, problem, TrialKind::kClean);
         return made;
       });
   EXPECT_FALSE(result.ok());
@@ -85,7 +85,7 @@ TEST(Selftest, CountsADefectThatIsMissedOnOneProblem) {
 
 TEST(Selftest, CountsTiesAgainstTheRightCause) {
   const SelftestResult result =
-      run([](const Engine& engine, const Problem& problem, Trial trial) {
+      run([](const Engine& engine, const Problem& problem, TrialKind trial) {
         ProblemResult made = ideal(engine, problem, trial);
         if (made.diagnosis && engine.name == "defect:no-mask")
           made.diagnosis->equally_good = {"no-mask", "causal-off-by-one",
@@ -109,17 +109,17 @@ TEST(Selftest, CountsFalseAlarmsWhereverTheyAre) {
   for (const char* accused :
        {"defect:legal-merge-of-parts", "builtin:reference"}) {
     const SelftestResult result =
-        run([&](const Engine& engine, const Problem& problem, Trial trial) {
+        run([&](const Engine& engine, const Problem& problem, TrialKind trial) {
           return ideal(engine, problem,
-                       engine.name == accused ? Trial::kDefect : trial);
+                       engine.name == accused ? TrialKind::kDefect : trial);
         });
     EXPECT_FALSE(result.ok()) << accused;
     EXPECT_EQ(result.alarms(), 3) << accused;
   }
   const SelftestResult result =
-      run([&](const Engine& engine, const Problem& problem, Trial trial) {
+      run([&](const Engine& engine, const Problem& problem, TrialKind trial) {
         ProblemResult made = ideal(engine, problem, trial);
-        if (trial != Trial::kDefect) made.verdict = Verdict::kEngineError;
+        if (trial != TrialKind::kDefect) made.verdict = Verdict::kEngineError;
         return made;
       });
   EXPECT_GT(result.alarms(), 100);
@@ -127,9 +127,9 @@ TEST(Selftest, CountsFalseAlarmsWhereverTheyAre) {
 
 TEST(Selftest, CountsWhatIsNotJudgedAsNeitherPassNorAlarm) {
   const SelftestResult result =
-      run([&](const Engine& engine, const Problem& problem, Trial trial) {
+      run([&](const Engine& engine, const Problem& problem, TrialKind trial) {
         ProblemResult made = ideal(engine, problem, trial);
-        if (trial != Trial::kDefect) made.verdict = Verdict::kInconclusive;
+        if (trial != TrialKind::kDefect) made.verdict = Verdict::kInconclusive;
         return made;
       });
   EXPECT_EQ(result.engines.front().passed, 0);

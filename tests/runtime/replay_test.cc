@@ -189,7 +189,7 @@ TEST(Rerun, OfACutCallRunsTheKeptEntriesAndHeads) {
   call.scope.batch = {1, 1};
   call.scope.heads = {2, 2};
   call.scope.kv_heads = {1, 1};
-  const CallPart part = runnable_part(call);
+  const CutCall part = runnable_part(call);
   EXPECT_EQ(part.problem.batch, 1);
   EXPECT_EQ(part.problem.num_heads, 2);
   const Result<Rerun> run = rerun(builtin("tiled"), call, part, soon());
