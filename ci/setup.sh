@@ -3,8 +3,9 @@
 #
 #   ci/setup.sh              everything to build, test and bench
 #   ci/setup.sh --minimal    only what the library and the command need
-#   ci/setup.sh --engines    everything, LibTorch, npm to fetch real engines, and
-#                            what reports are tested with: Chromium, jsonschema
+#   ci/setup.sh --engines    everything, LibTorch, npm to fetch real engines, what
+#                            reports are tested with (Chromium, jsonschema), and
+#                            clang with libFuzzer
 #
 # Looks before it installs: when nothing is missing, nothing is run, and no
 # network or root is needed. Exits 1 with the list when something is missing
@@ -56,8 +57,10 @@ libbenchmark-dev      benchmark/benchmark.h
 prometheus-cpp-dev    prometheus/exposer.h
 '
 fi
+clang_headers=""
 if ((want_engines)); then
   commands+='
+clang          clang++
 npm            npm
 nodejs         node
 python3        python3
@@ -65,6 +68,11 @@ chromium       chromium
 '
   headers+='
 libtorch-dev          torch/csrc/Export.h
+'
+  # Debian package, and a header of its that clang finds.
+  clang_headers='
+libclang-rt-dev       fuzzer/FuzzedDataProvider.h
+libomp-dev            omp.h
 '
   # Debian package, and a module of Debian's Python that shows it is there.
   modules='
@@ -85,16 +93,17 @@ missing_commands() {
   done <<<"$1"
 }
 
+# missing_headers COMPILER TABLE
+#
 # Asks the compiler, so that libraries from anywhere count. Without a compiler
 # all of them are missing as far as anyone can tell.
 missing_headers() {
-  local package header source=""
+  local compiler=$1 package header source=""
   while read -r package header; do
     if [[ -n $package ]]; then
       source+="#if !__has_include(<$header>)"$'\n'"missing $package"$'\n#endif\n'
     fi
-  done <<<"$headers"
-  local compiler=${CXX:-g++}
+  done <<<"$2"
   if command -v "${compiler%% *}" >/dev/null; then
     # shellcheck disable=SC2086  # CXX may hold arguments
     $compiler -E -x c++ -std=c++20 - <<<"$source" | sed -n 's/^missing //p'
@@ -112,7 +121,14 @@ missing_modules() {
   done <<<"$modules"
 }
 
-missing=$(missing_commands "$commands"; missing_headers; missing_modules)
+all_missing() {
+  missing_commands "$commands"
+  missing_headers "${CXX:-g++}" "$headers"
+  missing_headers clang++ "$clang_headers"
+  missing_modules
+}
+
+missing=$(all_missing)
 optional=$(missing_commands "$optional_commands")
 missing=${missing//$'\n'/ }
 
@@ -175,7 +191,7 @@ if [[ -n $optional ]]; then
     echo "could not install $optional; going on without"
 fi
 
-missing=$(missing_commands "$commands"; missing_headers; missing_modules)
+missing=$(all_missing)
 missing=${missing//$'\n'/ }
 if [[ -n $missing ]]; then
   give_up "apt-get succeeded, but these are still not found"

@@ -2,7 +2,7 @@
 # Everything that must hold, in the order in which it fails fastest.
 #
 #   ci/test.sh              needs nothing but Debian's packages
-#   ci/test.sh --engines    fetches real engines first, and requires them
+#   ci/test.sh --engines    fetches real engines first, and requires them; fuzzes
 #   ci/test.sh --quick      no sanitizers, no install test
 #
 # Stops at the first step that fails, with its name and a non-zero exit code.
@@ -51,7 +51,18 @@ run_tests() {
   # Tests that lack their engine say so; ctest itself keeps that to its log.
   grep -ohE 'skipped: .* not found' \
     "build/$preset/Testing/Temporary/LastTest.log" | sort -u || true
+  # Said again at the end, where a log of a thousand tests is read.
+  if ((status != 0)); then
+    echo "==> what the failed tests say when they run alone:"
+    ctest --preset "$preset" --rerun-failed "$@" || true
+  fi
   return "$status"
+}
+
+# Waits of OpenMP's own threads are unknown to the sanitizer: one thread each.
+test_threads() {
+  OMP_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \
+    build/ci-tsan/bin/live_thread_tests --gtest_brief=1
 }
 
 setup=(ci/setup.sh)
@@ -76,4 +87,7 @@ fi
 step "build with sanitizers" build ci-asan
 step "test with sanitizers" run_tests ci-asan -LE scripts
 step "test" run_tests ci-release
+step "build for the thread sanitizer" build ci-tsan
+step "test with the thread sanitizer" test_threads
+if ((engines)); then step "fuzz" ci/fuzz.sh 60; fi
 echo "==> all steps passed in $SECONDS s"

@@ -1,5 +1,6 @@
 // mask-triangle: a constant causal mask allows a query itself and the past.
 #include <algorithm>
+#include <tuple>
 
 #include "ci/lint/rule.h"
 
@@ -79,20 +80,20 @@ std::pair<std::int64_t, std::int64_t> reach(const Allowed& allowed) {
 
 // What is wrong with it; "" for a right triangle and for anything else.
 std::string fault_of(const Allowed& allowed) {
-  const auto [most, least] = reach(allowed);
+  std::int64_t most = 0, least = 0;
+  std::tie(most, least) = reach(allowed);
   const std::int64_t last = allowed.keys - 1, first = 1 - allowed.queries;
   // Lines that end at the border of the matrix reach as far as it goes.
-  const bool lower =
-      most < last &&
-      all_cells(allowed, [&, m = most](auto q, auto k) { return k - q <= m; });
-  const bool upper =
-      least > first &&
-      all_cells(allowed, [&, l = least](auto q, auto k) { return k - q >= l; });
+  const bool lower = most < last && all_cells(allowed, [&](auto q, auto k) {
+                       return k - q <= most;
+                     });
+  const bool upper = least > first && all_cells(allowed, [&](auto q, auto k) {
+                       return k - q >= least;
+                     });
   // A band (sliding window) ends at its own far edge.
   const bool band =
-      most < last && least > first &&
-      all_cells(allowed, [&, m = most, l = least](auto q, auto k) {
-        return k - q <= m && k - q >= l;
+      most < last && least > first && all_cells(allowed, [&](auto q, auto k) {
+        return k - q <= most && k - q >= least;
       });
   const std::int64_t offset = allowed.keys - allowed.queries;
   const auto off_by = [&](std::int64_t by) {

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ci/command_table.h"
 #include "ci/lint/lint.h"
+#include "guard/base/version.h"
 #include "guard/report/safe_text.h"
 
 namespace attnguard::lint {
@@ -123,7 +123,7 @@ std::string json_report(const std::vector<FileResult>& results) {
   }
   const Json report = {
       {"schema_version", kSchemaVersion},
-      {"tool", {{"name", "attnguard"}, {"version", command_version()}}},
+      {"tool", {{"name", "attnguard"}, {"version", version_string()}}},
       {"files", std::move(files)}};
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -34,7 +34,7 @@ void merge_dtypes(std::vector<Change>& changes) {
   std::set<std::string> alike;
   for (const auto& [check, same] : by_check)
     if (same.size() == all_dtypes().size() &&
-        std::ranges::all_of(same, [&](const Change* change) {
+        std::ranges::all_of(same, [&, &same = same](const Change* change) {
           return change->before == same.front()->before &&
                  change->after == same.front()->after;
         }))
