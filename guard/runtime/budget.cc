@@ -18,26 +18,31 @@ Budget::Budget(double share, double window_seconds)
       window_(bucket_width_ * (kBuckets - 1)) {}
 
 void Budget::start(std::int64_t now) {
-  // What an earlier thread overspent is still to be paid back.
+  // What an earlier thread overspent is still to be paid back; its window is
+  // none of this thread's.
   if (share_ >= 0)
     total_ = std::max(
         0.0, total_ - share_ * static_cast<double>(
                                    std::max<std::int64_t>(now - start_, 0)));
   start_ = now;
-  bucket_ = now / bucket_width_;
+  sum_ = 0;
+  for (std::atomic<std::int64_t>& each : spent_) each = 0;
+  announced_ = settled_ = now / bucket_width_;
 }
 
 void Budget::advance(std::int64_t now) {
-  const std::int64_t bucket = now / bucket_width_;
-  const std::int64_t steps = std::min(bucket - bucket_, kBuckets);
-  for (std::int64_t step = 1; step <= steps; ++step) {
-    std::int64_t& old =
-        spent_[static_cast<std::size_t>((bucket_ + step) % kBuckets)];
-    sum_ -= old;
-    old = 0;
+  const std::int64_t last = announced_.load(std::memory_order_relaxed);
+  const std::int64_t step = now / bucket_width_;
+  if (step <= last) return;
+  announced_.store(step, std::memory_order_relaxed);
+  // After a leap every bucket is emptied once.
+  const std::int64_t buckets = std::min(step - last, kBuckets);
+  for (std::int64_t n = 1; n <= buckets; ++n) {
+    std::atomic<std::int64_t>& old = bucket(last + n);
+    sum_ -= old.load(std::memory_order_relaxed);
+    old.store(0, std::memory_order_release);
   }
-  // The buckets that were passed in one leap are all empty now.
-  bucket_ = std::max(bucket_, bucket);
+  settled_.store(step, std::memory_order_release);
 }
 
 double Budget::most() const {
@@ -55,15 +60,33 @@ double Budget::room(std::int64_t now) {
 
 void Budget::spend(std::int64_t now, std::int64_t nanoseconds) {
   advance(now);
-  spent_[static_cast<std::size_t>(bucket_ % kBuckets)] += nanoseconds;
+  std::atomic<std::int64_t>& present =
+      bucket(announced_.load(std::memory_order_relaxed));
+  // A store of the owner, the only writer; releases for used().
+  present.store(present.load(std::memory_order_relaxed) + nanoseconds,
+                std::memory_order_release);
   sum_ += nanoseconds;
   total_ += static_cast<double>(nanoseconds);
 }
 
-double Budget::used(std::int64_t now) {
-  advance(now);
+double Budget::used(std::int64_t now) const {
   const auto span = static_cast<double>(std::min(now - start_, window_));
-  return span > 0 ? static_cast<double>(sum_) / span : 0;
+  if (span <= 0) return 0;
+  std::int64_t sum = 0;
+  // The owner moves on once in a bucket's width: one more try is enough, unless
+  // a test has windows of microseconds.
+  for (int tries = 0; tries < 4; ++tries) {
+    const std::int64_t settled = settled_.load(std::memory_order_acquire);
+    const std::int64_t step = std::max(now / bucket_width_, settled);
+    sum = 0;
+    // Step n lies in the window, and its bucket was not given to another.
+    for (std::int64_t n = std::max<std::int64_t>(step - kBuckets + 1, 0);
+         n <= settled; ++n)
+      sum += spent_[static_cast<std::size_t>(n % kBuckets)].load(
+          std::memory_order_acquire);
+    if (announced_.load(std::memory_order_relaxed) == settled) break;
+  }
+  return static_cast<double>(sum) / span;
 }
 
 void CostModel::learn(double units, std::int64_t nanoseconds) {

@@ -1,4 +1,5 @@
-// What the guard may still spend. One per thread: no other thread writes it.
+// What the guard may still spend. One per thread: no other thread writes it,
+// and of its functions others may call used() alone.
 //
 // Time is that of the monotonic clock, in nanoseconds. The promise: over every
 // span of `window` seconds the guard's time is at most `share` of it, as far as
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,7 +24,8 @@ class Budget {
   // share < 0: no limit.
   Budget(double share, double window_seconds);
 
-  // Nothing may be spent before time has passed since then.
+  // A thread begins: nothing may be spent before time has passed since then.
+  // No other thread may call used() meanwhile.
   void start(std::int64_t now);
 
   // What may be spent now without breaking the promise; at most 2^62.
@@ -33,8 +36,9 @@ class Budget {
 
   void spend(std::int64_t now, std::int64_t nanoseconds);
 
-  // Spent in the present window, as a share of it.
-  double used(std::int64_t now);
+  // Spent in the window that ends now, as a share of it. Any thread: the window
+  // moves on by the caller's clock, whether or not the owner spends meanwhile.
+  double used(std::int64_t now) const;
 
   bool limited() const { return share_ >= 0; }
 
@@ -42,16 +46,24 @@ class Budget {
   // One bucket more than a window has: what is counted covers it whole.
   static constexpr std::int64_t kBuckets = 33;
 
+  // Times are counted in steps of a bucket's width; a step's bucket is that of
+  // its number modulo kBuckets.
+  std::atomic<std::int64_t>& bucket(std::int64_t step) {
+    return spent_[static_cast<std::size_t>(step % kBuckets)];
+  }
   void advance(std::int64_t now);
 
   double share_;
   std::int64_t bucket_width_;
   std::int64_t window_;
   std::int64_t start_ = 0;
-  std::int64_t bucket_ = 0;  // now / bucket_width_ at the last call
   std::int64_t sum_ = 0;
   double total_ = 0;  // Spent since the start, and debts from before it.
-  std::array<std::int64_t, kBuckets> spent_ = {};
+
+  // The owner announces a step, empties buckets for it, and settles it: whoever
+  // reads in between sees the two differ.
+  std::atomic<std::int64_t> announced_{0}, settled_{0};
+  std::array<std::atomic<std::int64_t>, kBuckets> spent_ = {};
 };
 
 // Savings for what costs more than a window allows: the shadow checks and the

@@ -129,7 +129,6 @@ void Guard::charge(std::int64_t nanoseconds) noexcept {
     const std::int64_t now = runtime_internal::monotonic_now();
     shard.budget.spend(now, nanoseconds);
     shard.tally.overhead_ns.add(static_cast<std::uint64_t>(nanoseconds));
-    shard.window_overhead.set(shard.budget.used(now));
   } catch (...) {
     // No memory for the thread's shard: nothing is looked at in it either.
   }

@@ -45,7 +45,6 @@ class Look {
     shard_.budget.spend(now, now - start - spent_ - exempt_);
     shard_.tally.overhead_ns.add(
         static_cast<std::uint64_t>(now - start - exempt_));
-    shard_.window_overhead.set(shard_.budget.used(now));
     return seen_;
   }
 

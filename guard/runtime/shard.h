@@ -61,7 +61,6 @@ struct Shard {
 
   // Times. `elapsed_before` is that of threads that used the shard and ended.
   Tally<std::int64_t> start, elapsed_before;
-  Tally<double> window_overhead;
 
   Budget budget;
   Savings savings;

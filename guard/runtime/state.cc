@@ -124,7 +124,6 @@ bool GuardState::decide(Shard& shard, const Layer& layer, std::int64_t start) {
               shard.slow_path_ns);
   shard.budget.spend(now, took);
   shard.tally.overhead_ns.add(static_cast<std::uint64_t>(took));
-  if (hopeless) shard.window_overhead.set(shard.budget.used(now));
   return !hopeless;
 }
 
@@ -147,7 +146,7 @@ GuardCounters GuardState::snapshot() {
       elapsed += now - shard->start.get();
       ++sum.threads;
       sum.window_overhead =
-          std::max(sum.window_overhead, shard->window_overhead.get());
+          std::max(sum.window_overhead, shard->budget.used(now));
     }
     sum.elapsed_nanoseconds += static_cast<std::uint64_t>(elapsed);
     for (std::size_t i = 0; i < kNumLiveChecks; ++i) {

@@ -33,6 +33,35 @@ TEST(Budget, WhatWasSpentComesBackAfterAWindow) {
   EXPECT_EQ(budget.used(31 * kSecond), 0);
 }
 
+// Whoever asks for the share of the window does not move it for the owner.
+TEST(Budget, TheWindowGoesOnWhileTheOwnerIsIdle) {
+  Budget budget(0.01, 10);
+  budget.start(0);
+  budget.spend(20 * kSecond, kSecond / 10);
+  budget.spend(25 * kSecond, kSecond / 10);
+  const Budget& seen = budget;
+  EXPECT_NEAR(seen.used(25 * kSecond), 0.02, 1e-6);
+  EXPECT_NEAR(seen.used(32 * kSecond), 0.01, 1e-6);
+  EXPECT_EQ(seen.used(36 * kSecond), 0);
+  EXPECT_EQ(seen.used(9999 * kSecond), 0);
+  EXPECT_NEAR(budget.used(25 * kSecond), 0.02, 1e-6);
+  budget.spend(26 * kSecond, kSecond / 10);
+  EXPECT_NEAR(budget.used(26 * kSecond), 0.03, 1e-6);
+  // The owner's clock is ahead of that of a snapshot that began before.
+  EXPECT_NEAR(budget.used(26 * kSecond - 1), 0.03, 1e-6);
+}
+
+TEST(Budget, AShortLifeIsItsOwnWindow) {
+  Budget budget(0.01, 10);
+  budget.start(100 * kSecond);
+  EXPECT_EQ(budget.used(100 * kSecond), 0);
+  budget.spend(101 * kSecond, kSecond / 10);
+  EXPECT_NEAR(budget.used(102 * kSecond), 0.05, 1e-6);
+  // What the next thread shows is its own.
+  budget.start(102 * kSecond);
+  EXPECT_EQ(budget.used(103 * kSecond), 0);
+}
+
 TEST(Budget, TooMuchIsPaidBackFirst) {
   Budget budget(0.01, 10);
   budget.start(0);

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
+#include "guard/runtime/budget.h"
 #include "guard/runtime/guard.h"
 #include "tests/runtime/live_call.h"
 #include "tests/runtime/recording_sink.h"
@@ -89,6 +91,60 @@ TEST(LiveThreads, ThreadsThatEndLeaveTheirCountsAndNothingElse) {
     }).join();
   EXPECT_EQ(guard->counters().calls, 3000u);
   EXPECT_EQ(guard->counters().threads, 0u);
+}
+
+// The thread does nothing any more; snapshots are taken by another.
+TEST(LiveThreads, TheWindowOfAnIdleThreadIsForgotten) {
+  RuntimePolicy policy = look_always({LiveCheck::kFinite});
+  policy.max_overhead = 0.01;
+  policy.window = 0.5;
+  auto guard = std::move(Guard::create(policy).value());
+  std::atomic<bool> charged{false}, stop{false};
+  double while_busy = 0;
+  std::thread idle([&] {
+    guard->charge(50'000'000);
+    while_busy = guard->counters().window_overhead;
+    charged = true;
+    while (!stop) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  const auto give_up =
+      std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!charged || guard->counters().window_overhead > 0) {
+    if (std::chrono::steady_clock::now() > give_up) {
+      ADD_FAILURE() << "still " << guard->counters().window_overhead;
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(guard->counters().threads, 1u) << "it is idle, not gone";
+  stop = true;
+  idle.join();
+  EXPECT_GT(while_busy, 0);
+}
+
+// Owner and reader at once, on a clock that runs through a window in no time.
+TEST(LiveThreads, AWindowIsReadWhileItsOwnerSpends) {
+  using runtime_internal::Budget;
+  constexpr std::int64_t kStep = 1000;  // 1 ns of it is spent
+  constexpr std::int64_t kFirst = 1000,
+                         kLast = 200'000;  // The first: a window.
+  Budget budget(-1, 1e-3);
+  budget.start(0);
+  std::atomic<std::int64_t> now{kFirst * kStep};
+  std::thread owner([&] {
+    for (std::int64_t n = kFirst; n <= kLast; ++n) {
+      budget.spend(n * kStep, 1);
+      now = n * kStep;
+    }
+  });
+  const Budget& seen = budget;
+  while (now < kLast * kStep) {
+    const double used = seen.used(now);
+    EXPECT_GE(used, 0);
+    EXPECT_LT(used, 1.1e-3);
+  }
+  owner.join();
+  EXPECT_NEAR(seen.used(now), 1e-3, 5e-5);
 }
 
 TEST(LiveThreads, LayersMayComeWhileOthersAreCalled) {
