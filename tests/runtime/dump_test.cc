@@ -1,22 +1,13 @@
 // From a call in memory to a file, and back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <mutex>
-#include <thread>
 
 #include "guard/runtime/dump_file.h"
 #include "guard/runtime/dump_writer.h"
-#include "guard/runtime/whole_file.h"
+#include "tests/runtime/dump_folder.h"
 #include "tests/runtime/live_tensors.h"
 
 namespace attnguard {
@@ -26,60 +17,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kLong{30};
-
-// A new folder that goes with the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = testing::TempDir() + "attnguard-dump-XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::vector<std::string> files() const {
-    std::vector<std::string> files;
-    if (fs::is_directory(path_))
-      for (const auto& entry : fs::directory_iterator(path_))
-        files.push_back(entry.path().string());
-    std::sort(files.begin(), files.end());
-    return files;
-  }
-
- private:
-  std::string path_;
-};
-
-class Log {
- public:
-  LogFunction function() {
-    return [this](std::string_view line) {
-      const std::lock_guard lock(mutex_);
-      lines_.emplace_back(line);
-    };
-  }
-  std::vector<std::string> lines() const {
-    const std::lock_guard lock(mutex_);
-    return lines_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
-
-DumpSettings settings_of(const Folder& folder) {
-  return {.folder = folder.path(), .max_bytes = 1 << 20, .max_files = 10};
-}
-
 // The one file that a violation in this row leaves.
 Result<Dump> dump_of(LiveTensors& tensors, std::int64_t b, std::int64_t head,
                      std::int64_t query, std::int64_t max_bytes = 1 << 20) {
-  const Folder folder;
+  const DumpFolder folder;
   const TestViolation violation(tensors, b, head, query, kActionDump);
   DumpSettings settings = settings_of(folder);
   settings.max_bytes = max_bytes;
@@ -181,7 +122,7 @@ TEST(Dump, HoldsWhatWasFound) {
   violation.findings[0].observed = std::nan("");
   violation.findings[0].bound = INFINITY;
   violation.findings[0].message = "quote \" and \xff";
-  const Folder folder;
+  const DumpFolder folder;
   DumpWriter writer(settings_of(folder), "my \"engine\"", {});
   ASSERT_TRUE(writer.take(violation.violation));
   ASSERT_TRUE(writer.flush(kLong));
@@ -210,7 +151,7 @@ TEST(Dump, KeepsTheMaskThatTheEngineWasGiven) {
   mask[1 * 4 + 2] = std::byte{1};
   TestViolation violation(tensors, 0, 0, 1, kActionDump);
   violation.call.mask = {MaskForm::kBoolean, mask.data()};
-  const Folder folder;
+  const DumpFolder folder;
   DumpWriter writer(settings_of(folder), "x", {});
   ASSERT_TRUE(writer.take(violation.violation));
   ASSERT_TRUE(writer.flush(kLong));
@@ -234,7 +175,7 @@ TEST(Dump, KeepsTheMaskThatTheHostSaid) {
   TestViolation violation(tensors, 0, 0, 1, kActionDump);
   const OnlyKeyTwo mask;
   violation.context.mask = &mask;
-  const Folder folder;
+  const DumpFolder folder;
   DumpWriter writer(settings_of(folder), "x", {});
   ASSERT_TRUE(writer.take(violation.violation));
   ASSERT_TRUE(writer.flush(kLong));
@@ -271,178 +212,6 @@ TEST(Dump, IsCutToWhatTheFindingNeeds) {
     expect_same_tensors(tensors, dump.value());
   }
   EXPECT_LT(smallest_queries, 32);
-}
-
-TEST(DumpWriter, CountsACallWhoseRowIsTooLarge) {
-  LiveTensors tensors("seq_len_q=4 seq_len_kv=512 head_dim=64 mask=full");
-  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
-  const Folder folder;
-  Log log;
-  DumpSettings settings = settings_of(folder);
-  settings.max_bytes = 50'000;
-  DumpWriter writer(settings, "x", log.function());
-  EXPECT_FALSE(writer.take(violation.violation));
-  EXPECT_EQ(writer.counters().dropped_size, 1u);
-  EXPECT_THAT(log.lines(),
-              ElementsAre(HasSubstr("larger than dump_max_bytes")));
-  EXPECT_TRUE(folder.files().empty());
-}
-
-// The canary's calls: they are made again from a problem and a seed.
-TEST(DumpWriter, SaysHowToMakeACallWithoutTensors) {
-  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
-  TestViolation violation(tensors, 0, 0, 2, kActionDump);
-  violation.call = {.problem = &tensors.problem()};
-  const Folder folder;
-  Log log;
-  DumpWriter writer(settings_of(folder), "x", log.function());
-  EXPECT_FALSE(writer.take(violation.violation));
-  EXPECT_EQ(writer.counters().no_tensors, 1u);
-  EXPECT_THAT(log.lines(),
-              ElementsAre(HasSubstr("attnguard check --seed 5 --problem '" +
-                                    tensors.problem().text() + "'")));
-}
-
-TEST(DumpWriter, KeepsRoomForWhatWasNotSeenBefore) {
-  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
-  const TestViolation first(tensors, 0, 0, 2, kActionDump, "first");
-  const TestViolation second(tensors, 0, 0, 2, kActionDump, "second");
-  const Folder folder;
-  Log log;
-  DumpSettings settings = settings_of(folder);
-  settings.max_files = 4;
-  DumpWriter writer(settings, "x", log.function());
-  int taken = 0;
-  for (int n = 0; n < 10; ++n) {
-    taken += writer.take(first.violation);
-    ASSERT_TRUE(writer.flush(kLong));
-  }
-  EXPECT_EQ(taken, 2);
-  EXPECT_TRUE(writer.take(second.violation));
-  ASSERT_TRUE(writer.flush(kLong));
-  EXPECT_EQ(writer.counters().written, 3u);
-  EXPECT_EQ(writer.counters().dropped_limit, 8u);
-  EXPECT_EQ(folder.files().size(), 3u);
-  // Three files; the 1st, 2nd, 4th and 8th that was not written.
-  EXPECT_EQ(log.lines().size(), 7u);
-}
-
-// Four threads, all at once: each violation is on disk or counted.
-TEST(DumpWriter, LosesNothingSilentlyUnderManyAtOnce) {
-  LiveTensors tensors("num_heads=4 seq_len=64 head_dim=32 mask=full");
-  const Folder folder;
-  DumpSettings settings = settings_of(folder);
-  settings.max_files = 1000;
-  DumpWriter writer(settings, "x", {});
-  std::atomic<std::uint64_t> taken = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (int t = 0; t < 4; ++t)
-      threads.emplace_back([&] {
-        LiveTensors own("num_heads=4 seq_len=64 head_dim=32 mask=full");
-        const TestViolation violation(own, 0, 0, 2, kActionDump);
-        for (int n = 0; n < 50; ++n) taken += writer.take(violation.violation);
-      });
-  }
-  ASSERT_TRUE(writer.flush(kLong));
-  const DumpCounters counters = writer.counters();
-  EXPECT_EQ(counters.written, taken);
-  EXPECT_EQ(counters.written + counters.dropped_busy, 200u);
-  EXPECT_EQ(folder.files().size(), counters.written);
-  for (const std::string& file : folder.files())
-    EXPECT_TRUE(Dump::load(file).ok()) << file;
-}
-
-TEST(DumpWriter, SaysThatAFolderCannotBeWritten) {
-  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
-  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
-  Log log;
-  DumpWriter writer({.folder = "/dev/null/dumps"}, "x", log.function());
-  EXPECT_TRUE(writer.take(violation.violation));
-  ASSERT_TRUE(writer.flush(kLong));
-  EXPECT_EQ(writer.counters().failed, 1u);
-  EXPECT_THAT(log.lines(),
-              ElementsAre(HasSubstr("cannot make the folder /dev/null/dumps")));
-}
-
-TEST(DumpWriter, MakesItsFolder) {
-  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
-  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
-  const Folder folder;
-  DumpSettings settings = settings_of(folder);
-  settings.folder += "/a/b";
-  DumpWriter writer(settings, "x", {});
-  EXPECT_TRUE(writer.take(violation.violation));
-  ASSERT_TRUE(writer.flush(kLong));
-  EXPECT_EQ(writer.counters().written, 1u);
-}
-
-TEST(DumpWriter, FinishesWhatItTookBeforeItGoes) {
-  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
-  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
-  const Folder folder;
-  {
-    EXPECT_TRUE(
-        DumpWriter(settings_of(folder), "x", {}).take(violation.violation));
-  }
-  ASSERT_EQ(folder.files().size(), 1u);
-  EXPECT_TRUE(Dump::load(folder.files()[0]).ok());
-}
-
-// A limit on the size of files stands for a disk that is full.
-TEST(DumpWriter, LeavesNoHalfAFileWhenTheDiskIsFull) {
-  LiveTensors tensors("num_heads=4 seq_len=64 head_dim=32 mask=full");
-  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
-  const Folder folder;
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    const rlimit limit{4096, 4096};
-    std::signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &limit);
-    DumpWriter writer(settings_of(folder), "x", {});
-    const bool good = writer.take(violation.violation) && writer.flush(kLong) &&
-                      writer.counters().failed == 1 &&
-                      writer.counters().written == 0;
-    _exit(good ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  EXPECT_TRUE(folder.files().empty());
-}
-
-TEST(DumpWriter, GoesOnInTheChildOfAFork) {
-  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
-  const TestViolation violation(tensors, 0, 0, 2, kActionDump);
-  const Folder folder;
-  DumpWriter writer(settings_of(folder), "x", {});
-  ASSERT_TRUE(writer.take(violation.violation));
-  ASSERT_TRUE(writer.flush(kLong));
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0)
-    _exit(writer.take(violation.violation) && writer.flush(kLong) ? 0 : 1);
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  EXPECT_TRUE(writer.take(violation.violation));
-  ASSERT_TRUE(writer.flush(kLong));
-  EXPECT_EQ(folder.files().size(), 3u);
-}
-
-TEST(WholeFile, NeverReplacesAnother) {
-  const Folder folder;
-  const std::string path = folder.path() + "/x";
-  std::ofstream(path) << "mine";
-  const std::string text = "other";
-  const std::span<const std::byte> piece = std::as_bytes(std::span(text));
-  const Status status = write_whole_file(path, {&piece, 1});
-  EXPECT_EQ(status.code(), StatusCode::kIo);
-  EXPECT_THAT(status.message(), HasSubstr("File exists"));
-  std::ifstream file(path);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "mine");
-  EXPECT_EQ(folder.files().size(), 1u);
 }
 
 // A good file's metadata with one text replaced.
