@@ -112,7 +112,13 @@ void ActionSink::call_back(const Violation& violation) noexcept {
   }
 }
 
-void ActionSink::after_fork_in_child() noexcept { dumps_.after_fork(); }
+void ActionSink::after_fork_in_child() noexcept {
+  for (std::atomic<std::uint64_t>* counter :
+       {&log_lines_, &log_suppressed_, &log_unheard_, &callbacks_,
+        &callback_missing_, &hook_failures_, &since_last_line_})
+    *counter = 0;
+  dumps_.after_fork();
+}
 
 ActionCounters ActionSink::counters() const {
   return {log_lines_,        log_suppressed_, log_unheard_,     callbacks_,

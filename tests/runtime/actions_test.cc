@@ -130,5 +130,24 @@ TEST(ActionSinkDeathTest, AbortsAfterTheDumpIsOnDisk) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(ActionSink, CountsAnewInTheChildOfAFork) {
+  LiveTensors tensors("seq_len=4 head_dim=8 mask=full");
+  RuntimePolicy policy;
+  policy.log_per_minute = 1;
+  Heard heard;
+  ActionSink sink(policy, "x", heard.hooks());
+  const TestViolation violation(tensors, 0, 0, 2, kActionLog | kActionCallback);
+  for (int n = 0; n < 3; ++n) sink.on_violation(violation.violation);
+  ASSERT_EQ(sink.counters().log_lines, 1u);
+  ASSERT_EQ(sink.counters().log_suppressed, 2u);
+  // What the guard calls in the child.
+  sink.after_fork_in_child();
+  EXPECT_EQ(sink.counters().log_lines, 0u);
+  EXPECT_EQ(sink.counters().log_suppressed, 0u);
+  EXPECT_EQ(sink.counters().callbacks, 0u);
+  sink.on_violation(violation.violation);
+  EXPECT_EQ(sink.counters().callbacks, 1u);
+}
+
 }  // namespace
 }  // namespace attnguard
