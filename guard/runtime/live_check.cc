@@ -1,12 +1,10 @@
 #include "guard/runtime/live_check.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "guard/base/rng.h"
-#include "guard/check/compare.h"
-#include "guard/check/rows.h"
 #include "guard/engine/reference_allowed.h"
+#include "guard/runtime/live_bounds.h"
 #include "guard/runtime/sampler.h"
 
 namespace attnguard::runtime_internal {
@@ -67,24 +65,6 @@ void LiveCall::reference(const RowIndex& row, const KeyRanges& allowed,
   reference_row_of(inputs, row.batch, row.head, row.query, allowed, result);
 }
 
-void Judgement::add(FindingKind kind, const RowIndex& row, std::int64_t channel,
-                    double observed, double expected, double bound,
-                    const std::string& what) {
-  Finding finding{.kind = kind,
-                  .probe = "live",
-                  .batch = row.batch,
-                  .head = row.head,
-                  .query = row.query,
-                  .channel = channel,
-                  .observed = observed,
-                  .expected = expected,
-                  .bound = bound};
-  finding.message = row_name(row.batch, row.head, row.query) +
-                    ": output channel " + std::to_string(channel) + " is " +
-                    format_short(observed) + ", " + what;
-  sink.add(std::move(finding));
-}
-
 bool usable_call(const AttentionCall& call) {
   const Problem* p = call.problem;
   if (p == nullptr || p->batch < 1 || p->num_heads < 1 || p->num_kv_heads < 1 ||
@@ -113,32 +93,14 @@ void compare_row(const LiveCall& live, const RowIndex& row,
   output.resize(static_cast<std::size_t>(channels));
   live.call.output.load_row(row.batch, row.head, row.query, 0, channels,
                             output.data());
-  // Where parts are merged by their log-sum-exps those round as scores do.
-  const double merged = std::expm1(
-      8 * unit_roundoff(live.numerics.accumulator) * expected.max_abs_score);
-  std::int64_t worst = 0;
-  double worst_ratio = -1, worst_bound = 0;
-  for (std::int64_t c = 0; c < channels; ++c) {
-    const auto at = static_cast<std::size_t>(c);
-    const double difference = std::abs(output[at] - expected.output[at]);
-    double bound = reference_bound(live.problem, live.numerics, expected, c);
-    if (expected.num_keys > 0) bound += merged * expected.weighted_abs[at];
-    const double ratio =
-        difference == 0 ? 0 : difference / std::max(bound, 1e-300);
-    // NaN stays the worst.
-    if (ratio <= worst_ratio || std::isnan(worst_ratio)) continue;
-    worst = c;
-    worst_ratio = ratio;
-    worst_bound = bound;
-  }
+  const WorstChannel worst =
+      worst_channel(live.problem, live.numerics, expected, output);
   ++judgement.rows;
-  judgement.tally.error(worst_ratio);
-  if (worst_ratio <= 1) return;
-  const double right = expected.output[static_cast<std::size_t>(worst)];
-  judgement.add(FindingKind::kValue, row, worst,
-                output[static_cast<std::size_t>(worst)], right, worst_bound,
-                "fp64 attention gives " + format_short(right) +
-                    " (rounding explains " + format_short(worst_bound) + ")");
+  judgement.tally.error(worst.ratio);
+  if (worst.ratio <= 1) return;
+  const auto channel = static_cast<std::size_t>(worst.channel);
+  judgement.sink.add(difference_finding(row, worst, output[channel],
+                                        expected.output[channel]));
 }
 
 }  // namespace attnguard::runtime_internal

@@ -48,10 +48,6 @@ struct Judgement {
   // and what its memory belongs to.
   std::optional<AttentionCall> scratch_call;
   std::shared_ptr<void> scratch;
-
-  void add(FindingKind kind, const RowIndex& row, std::int64_t channel,
-           double observed, double expected, double bound,
-           const std::string& what);
 };
 
 struct LiveCheckInfo {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "guard/check/rows.h"
+#include "guard/runtime/live_bounds.h"
 #include "guard/runtime/live_check.h"
 
 namespace attnguard::runtime_internal {
@@ -63,8 +64,7 @@ void run(const LiveCall& live, Judgement& judgement) {
             live.call.output.strides[3], p.head_dim_v);
         double value = 0;
         live.call.output.load_row(b, h, i, channel, 1, &value);
-        judgement.add(FindingKind::kNonFinite, row, channel, value, 0, 0,
-                      "although everything that the row sees is finite");
+        judgement.sink.add(not_finite_finding(row, channel, value));
       }
 }
 

@@ -1,8 +1,6 @@
 // recompute: a few rows are computed again in fp64 and must agree within
 // rounding. The one passive check that sees masks and scales.
-#include <algorithm>
-#include <cmath>
-
+#include "guard/runtime/live_bounds.h"
 #include "guard/runtime/live_check.h"
 
 namespace attnguard::runtime_internal {
@@ -15,19 +13,6 @@ double work(const LiveCall& live) {
       p.max_len_kv() * (2 * p.head_dim_qk + 3 * p.head_dim_v) + 256);
 }
 
-// Rows without keys: only zero is promised exactly.
-bool judged_when_empty(const Problem& problem) {
-  return problem.empty_row == EmptyRow::kZero && problem.sinks.empty();
-}
-
-bool finite_row(const LiveCall& live, const ReferenceRow& row) {
-  const double largest = dtype_info(live.numerics.accumulator).max_finite;
-  if (row.num_keys == 0) return true;
-  return std::isfinite(row.lse) && row.score_magnitude < largest &&
-         std::all_of(row.output.begin(), row.output.end(),
-                     [](double x) { return std::isfinite(x); });
-}
-
 void run(const LiveCall& live, Judgement& judgement) {
   Scratch& scratch = live.shard.scratch;
   for (std::int64_t n = 0; n < live.rows; ++n) {
@@ -36,7 +21,7 @@ void run(const LiveCall& live, Judgement& judgement) {
     live.allowed(row.batch, row.query, scratch.allowed);
     if (scratch.allowed.empty() && !judged_when_empty(live.problem)) continue;
     live.reference(row, scratch.allowed, scratch.row);
-    if (finite_row(live, scratch.row))
+    if (finite_row(live.numerics, scratch.row))
       compare_row(live, row, scratch.row, judgement);
     else
       judgement.skipped = SkipReason::kInputNotFinite;

@@ -7,19 +7,12 @@
 // sequence, kept since the last look; a range of more tokens than a row sees
 // is wider, never narrower, so that it raises no false alarm.
 #include <algorithm>
-#include <cmath>
 
-#include "guard/check/compare.h"
-#include "guard/check/rows.h"
+#include "guard/runtime/live_bounds.h"
 #include "guard/runtime/live_check.h"
 
 namespace attnguard::runtime_internal {
 namespace {
-
-// Smallest step of a type that stores weights or outputs.
-double smallest(Dtype dtype) {
-  return dtype == Dtype::kFp16 ? 0x1p-25 : 0x1p-125;
-}
 
 struct Place {
   RowIndex picked;
@@ -64,32 +57,17 @@ void judge(const LiveCall& live, const RowIndex& row, const Hull& hull,
   output.resize(static_cast<std::size_t>(p.head_dim_v));
   live.call.output.load_row(row.batch, row.head, row.query, 0, p.head_dim_v,
                             output.data());
-  double block = 0;
-  for (std::size_t c = 0; c < output.size(); ++c)
-    block = std::max({block, std::abs(hull.low[c]), std::abs(hull.high[c])});
-  const double stored = live.numerics.value_error;
-  const double relative =
-      mean_bound(p, live.numerics, num_keys) - stored +
-      static_cast<double>(num_keys) * smallest(live.numerics.probability);
+  const ValueLimits limits(p, live.numerics, num_keys, hull.low, hull.high);
   ++judgement.rows;
   double worst = 0;
   for (std::size_t c = 0; c < output.size(); ++c) {
-    // A sink pulls towards 0.
-    const double low =
-        p.sinks.empty() ? hull.low[c] : std::min(hull.low[c], 0.0);
-    const double high =
-        p.sinks.empty() ? hull.high[c] : std::max(hull.high[c], 0.0);
-    const double slack = relative * std::max(std::abs(low), std::abs(high)) +
-                         stored * block + smallest(p.output_dtype());
-    const double outside = std::max(low - output[c], output[c] - high);
-    worst = std::max(worst, outside / slack);
-    // Written so that NaN is outside.
-    if (outside <= slack) continue;
-    judgement.tally.error(outside / slack);
-    judgement.add(FindingKind::kValue, row, static_cast<std::int64_t>(c),
-                  output[c], output[c] < low ? low : high, slack,
-                  "outside the values that the row sees, " + format_short(low) +
-                      " to " + format_short(high));
+    const ValueLimit limit = limits.of(c);
+    const double outside = limit.outside(output[c]);
+    worst = std::max(worst, outside / limit.slack);
+    if (outside <= limit.slack) continue;
+    judgement.tally.error(outside / limit.slack);
+    judgement.sink.add(
+        outside_finding(row, static_cast<std::int64_t>(c), output[c], limit));
     return;
   }
   judgement.tally.error(worst);

@@ -8,23 +8,27 @@
 #include <set>
 
 #include "guard/check/check.h"
-#include "guard/check/compare.h"
 #include "guard/check/reference_rows.h"
-#include "guard/check/rows.h"
 #include "guard/engine/reference_allowed.h"
 #include "guard/policy/runtime_policy.h"
+#include "guard/runtime/live_bounds.h"
 
 namespace attnguard {
 namespace {
 
+using runtime_internal::difference_finding;
+using runtime_internal::finite_row;
+using runtime_internal::judged_when_empty;
+using runtime_internal::not_finite_finding;
+using runtime_internal::outside_finding;
+using runtime_internal::ValueLimit;
+using runtime_internal::ValueLimits;
+using runtime_internal::worst_channel;
+using runtime_internal::WorstChannel;
+
 constexpr LiveCheck kChecks[] = {LiveCheck::kFinite, LiveCheck::kValueRange,
                                  LiveCheck::kSingleKey, LiveCheck::kRecompute};
 constexpr std::size_t kNumChecks = std::size(kChecks);
-
-// What is smaller is lost where weights or outputs are stored.
-double smallest_step(Dtype dtype) {
-  return dtype == Dtype::kFp16 ? 0x1p-25 : 0x1p-125;
-}
 
 // Keys and values of the scope as fp64, decoded once for all rows.
 class DecodedScope {
@@ -93,13 +97,13 @@ class RowJudge {
       call_.allowed(at.batch, at.query, scratch.allowed);
     else
       problem_.mask.allowed(problem_.row(at.batch, at.query), scratch.allowed);
-    if (scratch.allowed.empty() && !empty_rows_are_zero()) {
+    if (scratch.allowed.empty() && !judged_when_empty(problem_)) {
       found.outcome = Outcome::kWithoutKeys;
       return found;
     }
     reference_row_of(inputs_, at.batch, at.head, at.query, scratch.allowed,
                      scratch.row);
-    if (!inputs_finite(scratch)) {
+    if (!finite_row(call_.numerics, scratch.row)) {
       found.outcome = Outcome::kNotFinite;
       return found;
     }
@@ -119,53 +123,19 @@ class RowJudge {
     return static_cast<std::size_t>(problem_.head_dim_v);
   }
 
-  // Otherwise nothing is promised of rows without keys that could be compared.
-  bool empty_rows_are_zero() const {
-    return problem_.empty_row == EmptyRow::kZero && problem_.sinks.empty();
-  }
-
-  bool inputs_finite(const Scratch& scratch) const {
-    const ReferenceRow& row = scratch.row;
-    const double most = dtype_info(call_.numerics.accumulator).max_finite;
-    if (row.num_keys == 0) return true;
-    return std::isfinite(row.lse) && row.score_magnitude < most &&
-           std::all_of(row.output.begin(), row.output.end(),
-                       [](double x) { return std::isfinite(x); });
-  }
-
-  Finding finding(FindingKind kind, const RowIndex& at, std::size_t channel,
-                  double observed, double expected, double bound,
-                  const std::string& what) const {
-    Finding finding{.kind = kind,
-                    .probe = "live",
-                    .batch = at.batch,
-                    .head = at.head,
-                    .query = at.query,
-                    .channel = static_cast<std::int64_t>(channel),
-                    .observed = observed,
-                    .expected = expected,
-                    .bound = bound};
-    finding.message = row_name(at.batch, at.head, at.query) +
-                      ": output channel " + std::to_string(channel) + " is " +
-                      format_short(observed) + ", " + what;
-    return finding;
-  }
-
   std::optional<Finding> finite(const RowIndex& at,
                                 const Scratch& scratch) const {
     for (std::size_t c = 0; c < channels(); ++c)
       if (!std::isfinite(scratch.output[c]))
-        return finding(FindingKind::kNonFinite, at, c, scratch.output[c], 0, 0,
-                       "although everything that the row sees is finite");
+        return not_finite_finding(at, static_cast<std::int64_t>(c),
+                                  scratch.output[c]);
     return std::nullopt;
   }
 
   void find_hull(const RowIndex& at, Scratch& scratch) const {
-    // A sink pulls towards 0.
-    const double start =
-        problem_.sinks.empty() ? std::numeric_limits<double>::infinity() : 0;
-    scratch.low.assign(channels(), start);
-    scratch.high.assign(channels(), -start);
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    scratch.low.assign(channels(), kInfinity);
+    scratch.high.assign(channels(), -kInfinity);
     scratch.value.resize(channels());
     for (const KeyRange& range : scratch.allowed.ranges())
       for (std::int64_t j = range.begin; j < range.end; ++j) {
@@ -181,59 +151,25 @@ class RowJudge {
   std::optional<Finding> value_range(const RowIndex& at,
                                      Scratch& scratch) const {
     find_hull(at, scratch);
-    double block = 0;
-    for (std::size_t c = 0; c < channels(); ++c)
-      block = std::max(
-          {block, std::abs(scratch.low[c]), std::abs(scratch.high[c])});
-    const Numerics& numerics = call_.numerics;
-    const std::int64_t keys = scratch.allowed.count();
-    const double relative =
-        mean_bound(problem_, numerics, keys) - numerics.value_error +
-        static_cast<double>(keys) * smallest_step(numerics.probability);
+    const ValueLimits limits(problem_, call_.numerics, scratch.allowed.count(),
+                             scratch.low, scratch.high);
     for (std::size_t c = 0; c < channels(); ++c) {
-      const double low = scratch.low[c], high = scratch.high[c];
-      const double slack = relative * std::max(std::abs(low), std::abs(high)) +
-                           numerics.value_error * block +
-                           smallest_step(problem_.output_dtype());
-      const double output = scratch.output[c];
-      // Written so that NaN is outside.
-      if (output >= low - slack && output <= high + slack) continue;
-      return finding(FindingKind::kValue, at, c, output,
-                     output < low ? low : high, slack,
-                     "outside the values that the row sees, " +
-                         format_short(low) + " to " + format_short(high));
+      const ValueLimit limit = limits.of(c);
+      if (limit.outside(scratch.output[c]) <= limit.slack) continue;
+      return outside_finding(at, static_cast<std::int64_t>(c),
+                             scratch.output[c], limit);
     }
     return std::nullopt;
   }
 
   std::optional<Finding> compare(const RowIndex& at,
                                  const Scratch& scratch) const {
-    const ReferenceRow& row = scratch.row;
-    // Where parts are merged by their log-sum-exps those round as scores do.
-    const double merged = std::expm1(
-        8 * unit_roundoff(call_.numerics.accumulator) * row.max_abs_score);
-    std::size_t worst = 0;
-    double worst_ratio = -1, worst_bound = 0;
-    for (std::size_t c = 0; c < channels(); ++c) {
-      const double difference = std::abs(scratch.output[c] - row.output[c]);
-      double bound = reference_bound(problem_, call_.numerics, row,
-                                     static_cast<std::int64_t>(c));
-      if (row.num_keys > 0) bound += merged * row.weighted_abs[c];
-      const double ratio =
-          difference == 0 ? 0 : difference / std::max(bound, 1e-300);
-      // NaN stays the worst.
-      if (ratio <= worst_ratio || std::isnan(worst_ratio)) continue;
-      worst = c;
-      worst_ratio = ratio;
-      worst_bound = bound;
-    }
-    if (worst_ratio <= 1) return std::nullopt;
-    const double right = row.output[worst];
-    return finding(FindingKind::kValue, at, worst, scratch.output[worst], right,
-                   worst_bound,
-                   "fp64 attention gives " + format_short(right) +
-                       " (rounding explains " + format_short(worst_bound) +
-                       ")");
+    const WorstChannel worst =
+        worst_channel(problem_, call_.numerics, scratch.row, scratch.output);
+    if (worst.ratio <= 1) return std::nullopt;
+    const auto channel = static_cast<std::size_t>(worst.channel);
+    return difference_finding(at, worst, scratch.output[channel],
+                              scratch.row.output[channel]);
   }
 
   const JudgedCall& call_;
