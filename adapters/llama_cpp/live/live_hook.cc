@@ -3,25 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <deque>
-#include <limits>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "adapters/llama_cpp/live/attention_node.h"
-#include "adapters/llama_cpp/live/batch_rows.h"
-#include "adapters/llama_cpp/live/cache_watch.h"
-#include "adapters/llama_cpp/live/call_builder.h"
-#include "adapters/llama_cpp/live/cell_ledger.h"
-#include "adapters/llama_cpp/live/engine_checks.h"
-#include "adapters/llama_cpp/live/rounding.h"
+#include "adapters/llama_cpp/live/live_hook_state.h"
 
 namespace attnguard::llama_cpp {
 namespace {
-
-constexpr int kNoLayer = std::numeric_limits<int>::max();
 
 // So that the sequences of two contexts are not one to the guard.
 std::uint64_t next_sequence_base() {
@@ -29,110 +18,20 @@ std::uint64_t next_sequence_base() {
   return ++count * kMostSequences;
 }
 
-struct AtomicCheck {
-  std::atomic<std::uint64_t> runs{0}, judged{0}, violations{0}, findings{0};
-};
-
 void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {
   counter.fetch_add(amount, std::memory_order_relaxed);
 }
 
-struct Layer {
-  LayerHandle handle;
-  std::string name;
-  Storage storage;  // What the numerics of its calls are made of.
-  CellPrints prints;
-};
-
 }  // namespace
 
-class LiveHook::State {
- public:
-  State(Guard& guard, LiveHookOptions options)
-      : guard_(guard),
-        options_(std::move(options)),
-        sequence_base_(next_sequence_base()) {}
-
-  bool ask(const ggml_tensor* node);
-  void computed(const ggml_tensor* node);
-
-  void begin_batch(std::int32_t num_tokens, const std::int32_t* positions,
-                   const std::int32_t* num_sequences,
-                   const std::int32_t* const* sequences);
-  void batch_failed();
-  void cleared();
-  void removed(std::int32_t sequence, std::int32_t p0, std::int32_t p1);
-  void copied(std::int32_t from, std::int32_t to, std::int32_t p0,
-              std::int32_t p1);
-  void kept(std::int32_t sequence);
-  void shifted(std::int32_t sequence, std::int32_t p0, std::int32_t p1,
-               std::int32_t by);
-  HookCounters counters() const;
-
- private:
-  // The cells of the layers that share one tensor of indices.
-  struct Cache {
-    CellLedger ledger;
-    const void* index = nullptr;  // In the present graph.
-  };
-
-  Layer& layer(int number);
-  LayerRule rule(int number) const;
-  bool decide(int number);
-  void begin_graph(const ggml_tensor* write);
-  void note_write(const ggml_tensor* write, int number);
-  void tell_guard();
-  Cache* cache_of(int number);
-  std::uint64_t id(std::int32_t sequence) const {
-    return sequence_base_ + static_cast<std::uint64_t>(sequence);
-  }
-
-  void look_at(const ggml_tensor* node);
-  void check_write(const ggml_tensor* node);
-  void keep_query(const ggml_tensor* softmax);
-  void judge(const ggml_tensor* node);
-  void judge_cells(const AttentionNode& node, Layer& layer, Cache& cache);
-  void observe(const AttentionNode& node, Layer& layer, Cache* cache);
-  void decline(std::string_view reason);
-  void lose_step(std::string_view reason);
-  void count(EngineCheck check, const CheckOutcome& outcome,
-             const Layer& layer);
-
-  Guard& guard_;
-  LiveHookOptions options_;
-  std::uint64_t sequence_base_;
-
-  std::deque<Layer> layers_;       // Addresses stay.
-  std::vector<Layer*> by_number_;  // nullptr: not met
-  std::vector<int> cache_number_;  // By layer; -1: none
-  std::deque<Cache> caches_;
-
-  BatchRows batch_;
-  bool told_ = false;           // begin_batch was called at least once
-  bool in_step_ = false;        // The ledgers know all that lies in the caches.
-  int last_layer_ = kNoLayer;   // whose keys were written in this graph
-  std::size_t caches_met_ = 0;  // in this graph
-
-  int decided_ = kNoLayer;  // The layer that `look_` is about.
-  bool look_ = false;
-  const void* checked_mask_ = nullptr;  // in this graph
-
-  std::chrono::nanoseconds in_observe_{0};  // in the present node
-  CacheWrite write_;
-  std::vector<float> query_;  // A copy, [stream, head, row, channel].
-  Place kept_query_;
-  CallBuilder builder_;
-
-  std::atomic<std::uint64_t> graphs_{0}, attention_{0}, sampled_{0},
-      observed_{0}, not_told_{0}, declined_{0};
-  std::array<AtomicCheck, kNumEngineChecks> checks_;
-  mutable std::mutex reason_mutex_;
-  std::string reason_;
-};
+HookState::HookState(Guard& guard, LiveHookOptions options)
+    : guard_(guard),
+      options_(std::move(options)),
+      sequence_base_(next_sequence_base()) {}
 
 // --- which layer, which cells ----------------------------------------------
 
-Layer& LiveHook::State::layer(int number) {
+HookState::Layer& HookState::layer(int number) {
   const auto index = static_cast<std::size_t>(std::max(number, 0));
   if (index >= by_number_.size()) by_number_.resize(index + 1, nullptr);
   if (by_number_[index] != nullptr) return *by_number_[index];
@@ -146,7 +45,7 @@ Layer& LiveHook::State::layer(int number) {
   return *(by_number_[index] = &made);
 }
 
-LayerRule LiveHook::State::rule(int number) const {
+LayerRule HookState::rule(int number) const {
   LayerRule rule;
   rule.causal = options_.causal;
   if (options_.window) rule.window = options_.window(number);
@@ -155,7 +54,7 @@ LayerRule LiveHook::State::rule(int number) const {
 }
 
 // Once for each layer of a graph, before its first node is computed.
-bool LiveHook::State::decide(int number) {
+bool HookState::decide(int number) {
   if (number != decided_) {
     decided_ = number;
     look_ = guard_.sampled(layer(number).handle);
@@ -164,7 +63,7 @@ bool LiveHook::State::decide(int number) {
   return look_;
 }
 
-void LiveHook::State::begin_graph(const ggml_tensor* write) {
+void HookState::begin_graph(const ggml_tensor* write) {
   add(graphs_);
   decided_ = kNoLayer;
   checked_mask_ = nullptr;
@@ -179,7 +78,7 @@ void LiveHook::State::begin_graph(const ggml_tensor* write) {
 }
 
 // What the rows of this graph append to their sequences.
-void LiveHook::State::tell_guard() {
+void HookState::tell_guard() {
   const std::span<const Token> rows = batch_.rows();
   for (std::size_t i = 0; i < rows.size();) {
     std::size_t end = i + 1;
@@ -194,7 +93,7 @@ void LiveHook::State::tell_guard() {
   }
 }
 
-void LiveHook::State::note_write(const ggml_tensor* write, int number) {
+void HookState::note_write(const ggml_tensor* write, int number) {
   if (number <= last_layer_) begin_graph(write);
   last_layer_ = number;
   if (!told_ || !in_step_) return;
@@ -220,7 +119,7 @@ void LiveHook::State::note_write(const ggml_tensor* write, int number) {
 }
 
 // nullptr: nobody said what lies in the layer's cells.
-LiveHook::State::Cache* LiveHook::State::cache_of(int number) {
+HookState::Cache* HookState::cache_of(int number) {
   const auto index = static_cast<std::size_t>(number);
   if (!told_ || !in_step_ || number < 0 || index >= cache_number_.size() ||
       cache_number_[index] < 0 || batch_.rows().empty())
@@ -230,7 +129,7 @@ LiveHook::State::Cache* LiveHook::State::cache_of(int number) {
 
 // --- the callback ----------------------------------------------------------
 
-bool LiveHook::State::ask(const ggml_tensor* node) {
+bool HookState::ask(const ggml_tensor* node) {
   const NodeKind kind = kind_of(node);
   if (kind == NodeKind::kOther) return false;
   const int number = layer_of(node);
@@ -242,7 +141,7 @@ bool LiveHook::State::ask(const ggml_tensor* node) {
 
 // What the hook itself does is charged to the guard's budget; what observe()
 // takes is there already.
-void LiveHook::State::computed(const ggml_tensor* node) {
+void HookState::computed(const ggml_tensor* node) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   in_observe_ = {};
@@ -251,7 +150,7 @@ void LiveHook::State::computed(const ggml_tensor* node) {
       std::chrono::nanoseconds(Clock::now() - start - in_observe_).count());
 }
 
-void LiveHook::State::look_at(const ggml_tensor* node) {
+void HookState::look_at(const ggml_tensor* node) {
   switch (kind_of(node)) {
     case NodeKind::kWriteKey:
     case NodeKind::kWriteValue:
@@ -265,7 +164,7 @@ void LiveHook::State::look_at(const ggml_tensor* node) {
   }
 }
 
-void LiveHook::State::check_write(const ggml_tensor* node) {
+void HookState::check_write(const ggml_tensor* node) {
   if (!read_write(node, write_) || !can_compare(write_)) return;
   CheckOutcome outcome;
   outcome.judged = write_.index.size();
@@ -287,7 +186,7 @@ void LiveHook::State::check_write(const ggml_tensor* node) {
 
 // Without flash attention the query's memory is free again before the output is
 // there.
-void LiveHook::State::keep_query(const ggml_tensor* softmax) {
+void HookState::keep_query(const ggml_tensor* softmax) {
   kept_query_ = {};
   const Place query = query_of_softmax(softmax);
   if (query.data == nullptr || query.dtype() != Dtype::kFp32) return;
@@ -306,7 +205,7 @@ void LiveHook::State::keep_query(const ggml_tensor* softmax) {
         decode_row(query.type, query.at(s, h, i), shape[3], to);
 }
 
-void LiveHook::State::judge(const ggml_tensor* tensor) {
+void HookState::judge(const ggml_tensor* tensor) {
   AttentionNode node = describe(tensor);
   if (!node.flash) node.query = std::exchange(kept_query_, {});
   if (!node.problem.empty()) return decline(node.problem);
@@ -327,8 +226,7 @@ void LiveHook::State::judge(const ggml_tensor* tensor) {
   observe(node, its, cache);
 }
 
-void LiveHook::State::observe(const AttentionNode& node, Layer& its,
-                              Cache* cache) {
+void HookState::observe(const AttentionNode& node, Layer& its, Cache* cache) {
   const std::string_view why =
       cache != nullptr ? builder_.build(node, batch_.rows(), cache->ledger,
                                         rule(node.layer), sequence_base_)
@@ -342,8 +240,8 @@ void LiveHook::State::observe(const AttentionNode& node, Layer& its,
 }
 
 // Every cell that a row of this graph can see.
-void LiveHook::State::judge_cells(const AttentionNode& node, Layer& its,
-                                  Cache& cache) {
+void HookState::judge_cells(const AttentionNode& node, Layer& its,
+                            Cache& cache) {
   const std::span<const Token> rows = batch_.rows();
   CheckOutcome outcome;
   SequenceSet done;
@@ -369,7 +267,7 @@ void LiveHook::State::judge_cells(const AttentionNode& node, Layer& its,
   count(EngineCheck::kCacheCell, outcome, its);
 }
 
-void LiveHook::State::decline(std::string_view reason) {
+void HookState::decline(std::string_view reason) {
   add(declined_);
   const std::lock_guard<std::mutex> lock(reason_mutex_);
   reason_ = reason;
@@ -377,14 +275,14 @@ void LiveHook::State::decline(std::string_view reason) {
 
 // From here to cleared(), rows are judged by the engine's own mask: the host is
 // told why, as it may not have meant that.
-void LiveHook::State::lose_step(std::string_view reason) {
+void HookState::lose_step(std::string_view reason) {
   if (!std::exchange(in_step_, false)) return;
   const std::lock_guard<std::mutex> lock(reason_mutex_);
   reason_ = reason;
 }
 
-void LiveHook::State::count(EngineCheck check, const CheckOutcome& outcome,
-                            const Layer& its) {
+void HookState::count(EngineCheck check, const CheckOutcome& outcome,
+                      const Layer& its) {
   AtomicCheck& counters = checks_[static_cast<std::size_t>(check)];
   add(counters.runs);
   add(counters.judged, outcome.judged);
@@ -404,90 +302,7 @@ void LiveHook::State::count(EngineCheck check, const CheckOutcome& outcome,
   options_.on_finding(finding);
 }
 
-// --- what the host says ----------------------------------------------------
-
-void LiveHook::State::begin_batch(std::int32_t num_tokens,
-                                  const std::int32_t* positions,
-                                  const std::int32_t* num_sequences,
-                                  const std::int32_t* const* sequences) {
-  if (!told_) in_step_ = true;
-  told_ = true;
-  last_layer_ = kNoLayer;
-  if (!batch_.begin(num_tokens, positions, num_sequences, sequences))
-    lose_step("a batch has more sequences than the hook can follow");
-}
-
-void LiveHook::State::batch_failed() {
-  for (const Token& token : batch_.taken())
-    for (std::int32_t s = 0; s < kMostSequences; ++s)
-      if (token.sequences.test(static_cast<std::size_t>(s)))
-        removed(s, token.position, token.position + 1);
-  batch_.rewind();
-}
-
-void LiveHook::State::cleared() {
-  for (Cache& cache : caches_) cache.ledger.clear();
-  batch_.reset();
-  in_step_ = told_;
-  for (std::int32_t s = 0; s < kMostSequences; ++s) guard_.evict(id(s));
-}
-
-void LiveHook::State::removed(std::int32_t sequence, std::int32_t p0,
-                              std::int32_t p1) {
-  if (sequence < 0) {
-    for (std::int32_t s = 0; s < kMostSequences; ++s) removed(s, p0, p1);
-    return;
-  }
-  if (sequence >= kMostSequences) return;
-  for (Cache& cache : caches_) cache.ledger.remove(sequence, p0, p1);
-  const std::int32_t from = std::max(p0, 0);
-  const bool to_end = p1 < 0 || p1 >= batch_.next_position(sequence);
-  if (to_end && from < batch_.next_position(sequence))
-    batch_.set_next_position(sequence, from);
-  if (to_end && from > 0)
-    guard_.truncate(id(sequence), from);
-  else
-    guard_.evict(id(sequence));
-}
-
-void LiveHook::State::copied(std::int32_t from, std::int32_t to,
-                             std::int32_t p0, std::int32_t p1) {
-  if (from < 0 || to < 0 || from >= kMostSequences || to >= kMostSequences)
-    return;
-  for (Cache& cache : caches_) cache.ledger.copy(from, to, p0, p1);
-  const std::int32_t end = batch_.next_position(from);
-  if (p1 < 0 || p1 >= end)
-    batch_.set_next_position(to, end);
-  else if (p0 < p1)
-    batch_.set_next_position(to, std::max(batch_.next_position(to), p1));
-  if (p0 <= 0 && p1 < 0)
-    guard_.fork(id(from), id(to));
-  else
-    guard_.evict(id(to));
-}
-
-void LiveHook::State::kept(std::int32_t sequence) {
-  for (Cache& cache : caches_) cache.ledger.keep(sequence);
-  // With streams llama.cpp looks at the sequence's own, and the others go on.
-  const bool streams = !caches_.empty() && caches_[0].ledger.streams() > 1;
-  for (std::int32_t s = 0; s < kMostSequences; ++s) {
-    if (s == sequence) continue;
-    guard_.evict(id(s));
-    if (!streams) batch_.set_next_position(s, 0);
-  }
-}
-
-void LiveHook::State::shifted(std::int32_t sequence, std::int32_t p0,
-                              std::int32_t p1, std::int32_t by) {
-  if (sequence < 0 || sequence >= kMostSequences) return;
-  for (Cache& cache : caches_) cache.ledger.shift(sequence, p0, p1, by);
-  const std::int32_t end = batch_.next_position(sequence);
-  if (p0 < end && (p1 < 0 || p1 >= end))  // The last token moved.
-    batch_.set_next_position(sequence, std::max(end + by, 0));
-  guard_.evict(id(sequence));
-}
-
-HookCounters LiveHook::State::counters() const {
+HookCounters HookState::counters() const {
   HookCounters result;
   result.graphs = graphs_;
   result.attention = attention_;
@@ -504,6 +319,11 @@ HookCounters LiveHook::State::counters() const {
 }
 
 // --- the interface ---------------------------------------------------------
+
+class LiveHook::State final : public HookState {
+ public:
+  using HookState::HookState;
+};
 
 LiveHook::LiveHook(Guard& guard, LiveHookOptions options)
     : state_(std::make_unique<State>(guard, std::move(options))) {}
