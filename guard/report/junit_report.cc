@@ -6,8 +6,10 @@
 //
 //   suppressed      skipped, with the reason
 //
-// Elements and attributes are those of Jenkins' junit-10.xsd, which GitLab and
-// the others read too.
+// Elements and attributes are those of Jenkins' schema, which GitLab and the
+// others read too, in all of its editions, junit-4.xsd to junit-10.xsd. Hence
+// the reason of a skipped testcase is its text: only the later ones know a
+// message there. Jenkins takes either.
 //
 // JUnit has no warnings: a check that only warns passes, and its findings
 // stand in system-out. A suite is green exactly when the run passed: where no
@@ -182,9 +184,13 @@ void write_outcome(pugi::xml_node node, const Case& one, Counts& counts) {
     set(child, "message", one.message);
     if (!one.body.empty()) child.text().set(xml_text(one.body).c_str());
   };
-  if (one.suppressed) {
+  const auto skipped = [&] {
     ++counts.skipped;
-    set(node.append_child("skipped"), "message", one.message);
+    pugi::xml_node child = node.append_child("skipped");
+    if (!one.message.empty()) child.text().set(xml_text(one.message).c_str());
+  };
+  if (one.suppressed) {
+    skipped();
   } else if (one.warning_only && one.verdict == Verdict::kViolation) {
     const std::string text = "warning: " + one.message + one.body;
     node.append_child("system-out").text().set(xml_text(text).c_str());
@@ -196,8 +202,7 @@ void write_outcome(pugi::xml_node node, const Case& one, Counts& counts) {
     outcome("error", one.verdict == Verdict::kEngineError ? "engine_error"
                                                           : "inconclusive");
   } else if (one.verdict != Verdict::kPass) {
-    ++counts.skipped;
-    set(node.append_child("skipped"), "message", one.message);
+    skipped();
   }
 }
 
