@@ -90,12 +90,17 @@ std::string measured_text(const Measurement& one) {
 }
 
 std::string seen_text(const Measurement& one) {
-  if (!one.leak && !one.dropped && !one.mass)
-    return "sees any difference that is larger";
-  return fmt::format(
-      "sees a leak of {}, a dropped weight of {}, a row sum off "
-      "by {}",
-      text_of(one.leak), text_of(one.dropped), text_of(one.mass));
+  std::string text;
+  const auto add = [&text](const char* what,
+                           const std::optional<double>& size) {
+    if (size)
+      text += fmt::format("{} {} {}", text.empty() ? "sees" : ",", what,
+                          format_double(*size));
+  };
+  add("a leak of", one.leak);
+  add("a dropped weight of", one.dropped);
+  add("a row sum off by", one.mass);
+  return text.empty() ? "sees any difference that is larger" : text;
 }
 
 std::vector<NewTolerance> tolerances_of(const Measured& measured) {
