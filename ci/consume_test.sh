@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Uses the library as a stranger would: installs a finished build, moves the
 # tree, and builds and runs tests/consume/ against it by find_package and by
-# pkg-config, and against the sources by FetchContent.
+# pkg-config, and against the sources by FetchContent and add_subdirectory.
 #
 #   ci/consume_test.sh BUILD_DIR     a build with static or shared libraries
 set -euo pipefail
@@ -105,11 +105,28 @@ if [[ -x $prefix/bin/attnguard ]]; then
 fi
 
 # All of it is compiled once more: quickly, as only that is the question.
+sources=("${settings[@]}" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+  -DATTNGUARD_SOURCE_DIR="$root"
+  -DATTNGUARD_WARNINGS_AS_ERRORS="$(cached ATTNGUARD_WARNINGS_AS_ERRORS)")
 echo "consume: by FetchContent, from the sources"
-quietly cmake -S "$consumer" -B "$work/fetch" "${settings[@]}" \
-  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
-  -DATTNGUARD_SOURCE_DIR="$root" \
-  -DATTNGUARD_WARNINGS_AS_ERRORS="$(cached ATTNGUARD_WARNINGS_AS_ERRORS)"
+quietly cmake -S "$consumer" -B "$work/fetch" "${sources[@]}"
 quietly cmake --build "$work/fetch" -j2 --target consumer
 "$work/fetch/consumer"
+
+# objects FOLDER: the files that the consumer is compiled and linked from.
+objects() {
+  cmake --build "$1" -- -t commands consumer | grep -oE ' -o [^ ]+' |
+    sed 's,.*/,,' | sort
+}
+# FetchContent ends in add_subdirectory: where both compile the same files, one
+# build tells of both.
+echo "consume: by add_subdirectory, which would build the same"
+quietly cmake -S "$consumer" -B "$work/subdirectory" "${sources[@]}" \
+  -DATTNGUARD_SUBDIRECTORY=ON
+objects "$work/fetch" >"$work/fetched"
+objects "$work/subdirectory" >"$work/added"
+if ! grep -q . "$work/added" || ! diff "$work/fetched" "$work/added"; then
+  echo "consume: add_subdirectory builds something else than FetchContent"
+  exit 1
+fi
 echo "consume: all ways work"
