@@ -48,6 +48,11 @@ struct BadCase {
   std::vector<std::string> seen_by;
 };
 
+void PrintTo(const BadCase& bad, std::ostream* to) {
+  *to << bad.engine << ", seen by";
+  for (const std::string& check : bad.seen_by) *to << ' ' << check;
+}
+
 class BadEngine : public testing::TestWithParam<BadCase> {};
 
 TEST_P(BadEngine, IsSeenByTheChecksThatShould) {

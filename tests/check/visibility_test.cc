@@ -21,7 +21,7 @@ namespace {
 using testing::HasSubstr;
 
 class VisibilityCost
-    : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+    : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(VisibilityCost, IsAtMostSixCallsAtAnyLength) {
   const auto& [dtype, mask] = GetParam();
@@ -43,8 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values("fp32", "fp16", "bf16"),
                      testing::Values("full", "causal_top_left")),
     [](const auto& tested) {
-      return std::string(std::get<0>(tested.param)) + "_" +
-             std::get<1>(tested.param);
+      return std::get<0>(tested.param) + "_" + std::get<1>(tested.param);
     });
 
 constexpr char kLong[] =

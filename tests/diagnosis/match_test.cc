@@ -83,7 +83,7 @@ void expect_named(const std::optional<Diagnosis>& diagnosis,
 
 // Kernels of their own code and precision, not the defects' fp64.
 class KnownBadEngine
-    : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+    : public testing::TestWithParam<std::pair<std::string, std::string>> {};
 
 TEST_P(KnownBadEngine, IsNamedInEveryDtype) {
   const auto& [name, id] = GetParam();
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{"drops_last_tile", "partial-last-tile-dropped"},
                     std::pair{"wrong_kv_head", "kv-head-by-modulo"},
                     std::pair{"wrong_scale", "scale-missing"}),
-    [](const auto& tested) { return std::string(tested.param.first); });
+    [](const auto& tested) { return tested.param.first; });
 
 // The output of an engine, off by what fp32 sums in another order are.
 Engine with_noise(Engine engine) {

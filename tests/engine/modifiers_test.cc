@@ -85,7 +85,7 @@ Called call_of(const Engine& engine, const Problem& problem, bool ask_lse) {
   return called;
 }
 
-class Variants : public testing::TestWithParam<const char*> {};
+class Variants : public testing::TestWithParam<std::string> {};
 
 TEST_P(Variants, TiledAgreesWithTheReference) {
   const Problem problem = problem_of(GetParam());

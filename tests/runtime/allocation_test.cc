@@ -38,7 +38,7 @@ thread_local std::size_t allocations = 0;
 namespace attnguard {
 namespace {
 
-class Allocations : public ::testing::TestWithParam<const char*> {};
+class Allocations : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Allocations, NoneAfterWarmUp) {
   if (!ATTNGUARD_TEST_COUNTS_ALLOCATIONS)

@@ -52,7 +52,7 @@ GuardCounters look(const Engine& engine, const std::string& line,
   return looked.guard->counters();
 }
 
-constexpr const char* kProblems[] = {
+const std::string kProblems[] = {
     "seq_len=40 head_dim=16 mask=causal_bottom_right",
     "batch=3 num_heads=4 num_kv_heads=2 seq_len_q=1 seq_len_kv=65,17,130 "
     "head_dim=32 dtype=fp16 mask=causal_bottom_right",
@@ -73,7 +73,7 @@ constexpr const char* kProblems[] = {
     "mask=causal_bottom_right dtype=fp64",
 };
 
-class EveryProblem : public ::testing::TestWithParam<const char*> {};
+class EveryProblem : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryProblem, CorrectEnginesAreClean) {
   ASSERT_TRUE(Problem::parse(GetParam()).ok())

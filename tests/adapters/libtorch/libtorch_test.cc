@@ -84,6 +84,10 @@ struct Case {
   const char* dtype;
 };
 
+void PrintTo(const Case& tested, std::ostream* to) {
+  *to << tested.engine << " in " << tested.dtype;
+}
+
 class LibTorch : public testing::TestWithParam<Case> {};
 
 TEST_P(LibTorch, PassesEveryCheck) {

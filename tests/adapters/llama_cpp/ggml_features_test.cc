@@ -106,6 +106,10 @@ const FeatureCase kFeatureCases[] = {
      Feature::kPaged, nullptr},
 };
 
+void PrintTo(const FeatureCase& tested, std::ostream* to) {
+  *to << tested.line;
+}
+
 class GgmlFeature : public ::testing::TestWithParam<FeatureCase> {};
 
 TEST_P(GgmlFeature, AgreesWithFp64WithinTheErrorItStates) {

@@ -26,6 +26,10 @@ struct GgmlCase {
   const char* dtype;
 };
 
+void PrintTo(const GgmlCase& tested, std::ostream* to) {
+  *to << tested.spec << " in " << tested.dtype;
+}
+
 class GgmlUnderGuard : public testing::TestWithParam<GgmlCase> {};
 
 TEST_P(GgmlUnderGuard, PassesEveryCheck) {

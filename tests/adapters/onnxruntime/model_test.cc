@@ -58,9 +58,11 @@ struct Clean {
   std::size_t checks;  // That say something about it.
 };
 
+void PrintTo(const Clean& clean, std::ostream* to) { *to << clean.name; }
+
 // Each with both releases.
 class CleanModels
-    : public testing::TestWithParam<std::tuple<Clean, const char*>> {};
+    : public testing::TestWithParam<std::tuple<Clean, std::string>> {};
 
 TEST_P(CleanModels, PassEveryCheck) {
   const auto& [clean, version] = GetParam();
@@ -140,6 +142,8 @@ struct Leaking {
   const char* name;
   TinyModel model;
 };
+
+void PrintTo(const Leaking& leaking, std::ostream* to) { *to << leaking.name; }
 
 class LeakingModels : public testing::TestWithParam<Leaking> {};
 

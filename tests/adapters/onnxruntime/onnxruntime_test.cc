@@ -46,6 +46,11 @@ struct Case {
   std::vector<const char*> lines;
 };
 
+void PrintTo(const Case& tested, std::ostream* to) {
+  *to << tested.kernel << tested.more << " on " << tested.lines.size()
+      << " problems";
+}
+
 class OnnxRuntime130 : public testing::TestWithParam<Case> {};
 
 TEST_P(OnnxRuntime130, PassesEveryCheck) {

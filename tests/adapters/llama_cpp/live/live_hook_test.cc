@@ -22,6 +22,11 @@ std::string way_name(const testing::TestParamInfo<Way>& way) {
   return "Flash" + way.param.flash + way.param.cells + way.param.cache;
 }
 
+void PrintTo(const Way& way, std::ostream* to) {
+  *to << "flash " << way.flash << ", cells " << way.cells << ", cache "
+      << way.cache;
+}
+
 class LlamaLiveHook : public testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
