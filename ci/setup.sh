@@ -4,11 +4,8 @@
 #   ci/setup.sh              everything to build, test and bench
 #   ci/setup.sh --minimal    only what the library and the command need
 #   ci/setup.sh --engines    everything, LibTorch, npm to fetch real engines, what
-#                            reports are tested with (Chromium, jsonschema), and
-#                            clang with libFuzzer
-#   ci/setup.sh --engines    everything, LibTorch, npm to fetch real engines, and
-#                            what reports are tested with: Chromium, jsonschema,
-#                            xmllint
+#                            reports are tested with (Chromium, jsonschema,
+#                            xmllint), and clang with libFuzzer
 #
 # Looks before it installs: when nothing is missing, nothing is run, and no
 # network or root is needed. Exits 1 with the list when something is missing
