@@ -33,6 +33,19 @@ int run_job_worker(int argc, char** argv,
                                 std::cout, std::cerr, surroundings);
 }
 
+// False while a command runs. An engine in this process that calls exit() would
+// else decide on the exit code, and 0 would pass for a pass.
+bool command_is_over = true;
+
+void judge_exit() {
+  if (command_is_over) return;
+  std::cout.flush();
+  std::cerr << "attnguard: error: the engine ended the process, with exit() or "
+               "the like; without --no-isolate the report says on which "
+               "problem\n";
+  _exit(attnguard::kExitEngineError);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,5 +62,10 @@ int main(int argc, char** argv) {
   surroundings.no_color = color_is_unwanted();
   if (const char* summary = std::getenv("GITHUB_STEP_SUMMARY"))
     surroundings.job_summary = summary;
-  return attnguard::run_command(argc, argv, std::cout, std::cerr, surroundings);
+  std::atexit(judge_exit);
+  command_is_over = false;
+  const int code =
+      attnguard::run_command(argc, argv, std::cout, std::cerr, surroundings);
+  command_is_over = true;
+  return code;
 }

@@ -30,8 +30,9 @@ int run_explain(const CommandContext& context) {
   if (check == nullptr) {
     std::vector<std::string_view> known = check_ids();
     for (std::string_view other : model_check_ids()) known.push_back(other);
-    return usage_error(err,
-                       "unknown check '" + id + "'" + suggestion(id, known));
+    for (const lint::Rule* rule : lint::all_rules()) known.push_back(rule->id);
+    return usage_error(
+        err, "unknown check or lint rule '" + id + "'" + suggestion(id, known));
   }
   // The page begins with the check's name and summary.
   out << check->explanation;

@@ -148,7 +148,9 @@ extern const CommandInfo kListCommand = {
     .operand = {"what",
                 "engines, checks, masks, problems, formats, fields, "
                 "lint-rules or model-checks"},
-    .options = {{"--policy", "FILE", "Whose problems; default: built-in"}},
+    .options = {{"--policy", "FILE",
+                 "Whose problems; default: attnguard.yaml here or "
+                 "above, up to the repository's root, else built-in"}},
     .run = run_list,
 };
 

@@ -221,6 +221,8 @@ int run_map(const CommandContext& context) {
   if (output != "-") status = file.open(output);
   if (!status.ok()) return usage_error(err, status.message());
 
+  if (!unsupported_reason(engine.value(), request.problem).empty())
+    return no_map(engine.value(), request, err);
   choose_place(engine.value(), request);
   const std::optional<InfluenceMap> map = draw_influence_map(
       engine.value(), request.problem, request.seed, request.batch.value_or(0),

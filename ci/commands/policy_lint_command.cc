@@ -1,9 +1,11 @@
 // `attnguard policy lint`: finds mistakes in a policy file.
 #include <algorithm>
+#include <optional>
 #include <ostream>
 
 #include "ci/command_table.h"
 #include "ci/usage.h"
+#include "guard/base/date.h"
 #include "guard/report/safe_text.h"
 
 namespace attnguard {
@@ -17,10 +19,22 @@ void warn_of_idle(const Policy& policy, std::ostream& err) {
           return one.fits_problem(problem.problem.text());
         });
     if (fits) continue;
-    err << terminal_text(one.location.file) << ':' << one.location.line << ':'
+    err << terminal_line(one.location.file) << ':' << one.location.line << ':'
         << one.location.column
         << ": warning: the suppression fits no problem of this policy\n";
   }
+}
+
+// It is right until its day is over, and then fails runs.
+void warn_of_expired(const Policy& policy, const std::optional<Date>& today,
+                     std::ostream& err) {
+  for (const Suppression& one : policy.suppressions)
+    if (one.is_expired(today ? *today : today_utc()))
+      err << terminal_line(one.location.file) << ':' << one.location.line << ':'
+          << one.location.column << ": warning: the suppression expired on "
+          << date_text(*one.expires)
+          << ", and fails every run that reaches it; give it a new date or "
+             "remove it\n";
 }
 
 int run_policy_lint(const CommandContext& context) {
@@ -32,8 +46,9 @@ int run_policy_lint(const CommandContext& context) {
   const std::optional<Policy> policy = read_policy(file, err);
   if (!policy) return kExitUsage;
   warn_of_idle(*policy, err);
+  warn_of_expired(*policy, surroundings.today, err);
   const std::size_t count = policy->problems.size();
-  out << file << ": OK, " << count
+  out << terminal_line(file) << ": OK, " << count
       << (count == 1 ? " problem\n" : " problems\n");
   return kExitPass;
 }

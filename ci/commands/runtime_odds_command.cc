@@ -171,7 +171,7 @@ faults sooner; these are the odds of recompute alone.
 int run_odds(const CommandContext& context) {
   const auto& [arguments, command_line, out, err, surroundings] = context;
   const std::optional<Policy> policy =
-      read_policy(arguments.value("--policy"), err);
+      read_policy(arguments.value("--policy"), err, surroundings.folder);
   if (!policy) return kExitUsage;
   Request request;
   if (policy->runtime) request.policy = *policy->runtime;
@@ -204,15 +204,18 @@ extern const CommandInfo kRuntimeOddsCommand = {
     .path = "runtime odds",
     .summary = "How soon the live guard sees a fault",
     .operand = {},
-    .options = {{"--policy", "FILE", "Whose 'runtime' section counts"},
-                {"--layer", "NAME",
-                 "The layer; default: one without settings of its own"},
-                {"--rows", "SHARES",
-                 "Shares of wrong rows; default: 1/4096,64/4096,1%,10%,all"},
-                {"--certainty", "SHARE", "default: 99.9%"},
-                {"--sample", "1/N",
-                 "Overrides the policy, e.g. with what was measured"},
-                {"--calls-per-second", "N", "Adds the time that this takes"}},
+    .options =
+        {{"--policy", "FILE",
+          "Whose 'runtime' section counts; default: attnguard.yaml here or "
+          "above, up to the repository's root, else built-in"},
+         {"--layer", "NAME",
+          "The layer; default: one without settings of its own"},
+         {"--rows", "SHARES",
+          "Shares of wrong rows; default: 1/4096,64/4096,1%,10%,all"},
+         {"--certainty", "SHARE", "default: 99.9%"},
+         {"--sample", "1/N",
+          "Overrides the policy, e.g. with what was measured"},
+         {"--calls-per-second", "N", "Adds the time that this takes"}},
     .run = run_odds,
 };
 

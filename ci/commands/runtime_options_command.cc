@@ -11,7 +11,7 @@ namespace {
 int run_options(const CommandContext& context) {
   const auto& [arguments, command_line, out, err, surroundings] = context;
   const std::optional<Policy> policy =
-      read_policy(arguments.value("--policy"), err);
+      read_policy(arguments.value("--policy"), err, surroundings.folder);
   if (!policy) return kExitUsage;
   RuntimePolicy runtime;
   if (policy->runtime) runtime = *policy->runtime;
@@ -28,7 +28,10 @@ extern const CommandInfo kRuntimeOptionsCommand = {
     .path = "runtime options",
     .summary = "Settings of the live guard, and what they are now",
     .operand = {},
-    .options = {{"--policy", "FILE", "Whose 'runtime' section counts"}},
+    .options =
+        {{"--policy", "FILE",
+          "Whose 'runtime' section counts; default: attnguard.yaml here or "
+          "above, up to the repository's root, else built-in"}},
     .run = run_options,
 };
 

@@ -69,6 +69,9 @@ std::string check_table(const RunResult& run) {
     for (Verdict verdict : counts.verdicts)
       out +=
           row.of(verdict) == 0 ? " - |" : fmt::format(" {} |", row.of(verdict));
+    if (counts.suppressed > 0)
+      out +=
+          row.suppressed == 0 ? " - |" : fmt::format(" {} |", row.suppressed);
     out += "\n";
   }
   return out + "\n";

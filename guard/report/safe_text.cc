@@ -104,6 +104,16 @@ std::string terminal_text(std::string_view text) {
       });
 }
 
+std::string terminal_line(std::string_view text) {
+  std::string line;
+  for (const char c : terminal_text(text))
+    if (c == '\n')
+      line += "\\x0a";
+    else
+      line += c;
+  return line;
+}
+
 std::string xml_text(std::string_view text) {
   return map_code_points(
       text, [](std::uint32_t value, std::string_view bytes, std::string& out) {

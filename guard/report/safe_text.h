@@ -14,6 +14,10 @@ namespace attnguard {
 // cursor or colour the screen.
 std::string terminal_text(std::string_view text);
 
+// The same with line breaks spelled out, too: for names within a line, so that
+// what stands in one never begins a line of its own.
+std::string terminal_line(std::string_view text);
+
 // For XML 1.0, before escaping: invalid UTF-8 becomes U+FFFD, and characters
 // that no XML document may hold, escaped or not, are left out.
 std::string xml_text(std::string_view text);

@@ -26,8 +26,8 @@ std::string heading(const RunResult& run, const Painter& paint) {
   const auto line = [&](std::string_view name, const std::string& value) {
     return paint(Ink::kDim, pad_right(name, 9)) + value + "\n";
   };
-  return line("engine", paint(Ink::kBold, terminal_text(run.engine))) +
-         line("policy", terminal_text(run.policy) +
+  return line("engine", paint(Ink::kBold, terminal_line(run.engine))) +
+         line("policy", terminal_line(run.policy) +
                             (run.policy_found
                                  ? "  (found; --policy built-in turns it off)"
                                  : "")) +
@@ -231,7 +231,7 @@ std::string render(std::span<const RunResult> results,
                             : "attnguard " + terminal_text(options.version)) +
       "\n";
   if (!options.command_line.empty())
-    out += paint(Ink::kDim, terminal_text(options.command_line)) + "\n";
+    out += paint(Ink::kDim, terminal_line(options.command_line)) + "\n";
   out += "\n";
   for (const RunResult& run : results) out += run_text(run, paint);
   out += draw_unused_suppressions(results, paint);

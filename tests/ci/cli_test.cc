@@ -349,7 +349,10 @@ TEST(ExplainCommand, ExplainsEveryCheck) {
   }
   expect_usage_error(run({"explain"}), "explain which check?");
   expect_usage_error(run({"explain", "row-sums"}), "did you mean 'row-sum'?");
-  expect_usage_error(run({"explain", "check"}), "unknown check 'check'");
+  expect_usage_error(run({"explain", "check"}),
+                     "unknown check or lint rule 'check'");
+  expect_usage_error(run({"explain", "mask-finit"}),
+                     "did you mean 'mask-finite'?");
 }
 
 TEST(PolicyCommand, LintSaysOkOrWhatIsWrong) {
@@ -371,6 +374,31 @@ TEST(PolicyCommand, LintSaysOkOrWhatIsWrong) {
               kExitUsage);
   }
   expect_usage_error(run({"policy", "lint"}), "lint which file?");
+}
+
+TEST(PolicyCommand, LintNamesAnExpiredSuppression) {
+  const Folder folder;
+  const std::string text =
+      "version: 1\nsuppressions:\n"
+      "  - {check: row-sum, reason: known, expires: 2020-01-01}\n"
+      "  - {check: lse, reason: known, expires: 9999-01-01}\n";
+  const std::string path = folder.write("a.yaml", text);
+  const Outcome outcome = run({"policy", "lint", path.c_str()});
+  EXPECT_EQ(outcome.code, kExitPass);
+  EXPECT_EQ(outcome.err, path +
+                             ":3:5: warning: the suppression expired on "
+                             "2020-01-01, and fails every run that reaches it; "
+                             "give it a new date or remove it\n");
+}
+
+// A file's name never begins a line of a log that a CI host reads commands in.
+TEST(PolicyCommand, LintKeepsHostileNamesInTheirLine) {
+  const Folder folder;
+  const std::string path =
+      folder.write("a\n::error::b\x1b[31m.yaml", "version: 1\n");
+  const Outcome outcome = run({"policy", "lint", path.c_str()});
+  EXPECT_EQ(outcome.code, kExitPass) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("a\\x0a::error::b\\x1b[31m.yaml: OK, "));
 }
 
 TEST(PolicyCommand, PrintsAPolicyThatLintsAgain) {

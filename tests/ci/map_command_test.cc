@@ -8,6 +8,8 @@
 
 #include "ci/cli.h"
 #include "ci/map_png.h"
+#include "guard/base/text.h"
+#include "tests/adapters/plugin/test_plugins.h"
 #include "tests/support/chromium.h"
 #include "tests/support/program.h"
 
@@ -200,6 +202,30 @@ TEST(MapCommand, SaysWhyThereIsNoMap) {
   EXPECT_THAT(outcome.err,
               StartsWith("attnguard: error: builtin:throws failed, or was too "
                          "slow for a map\n"));
+}
+
+// What an engine does with a problem that it cannot run says nothing.
+TEST(MapCommand, DrawsNothingOfAProblemThatTheEngineCannotRun) {
+  const Outcome outcome =
+      map({"--engine", "plugin:" + plugin_path("template"), "--problem",
+           "seq_len=5 head_dim=16 mask=causal_bottom_right softcap=2"});
+  EXPECT_EQ(outcome.code, kExitInconclusive) << outcome.out;
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err, HasSubstr("softcap is not supported"));
+}
+
+// Not even with 0 does it decide on the exit code.
+TEST(MapCommand, AnEngineThatEndsTheProcessIsNoPass) {
+  for (const char* command : {"map", "check"}) {
+    const ProgramOutcome outcome = run_program(
+        shell_quote(ATTNGUARD_COMMAND) + " " + command +
+        " --no-isolate --engine " +
+        shell_quote("plugin:" + plugin_path("fatal")) + " --problem " +
+        shell_quote("num_heads=2 head_dim=16 mask=causal_bottom_right "
+                    "seq_len=80"));
+    EXPECT_EQ(outcome.code, kExitEngineError) << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr("the engine ended the process"));
+  }
 }
 
 }  // namespace

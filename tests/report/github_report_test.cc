@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
+#include <vector>
 
 #include "guard/report/report.h"
 #include "guard/report/safe_text.h"
@@ -110,6 +112,41 @@ TEST(SafeText, CutsBetweenCharacters) {
                       "b",
                       3),
             "a...");
+}
+
+// Every row of a table has a cell for each column of its head.
+TEST(MarkdownReport, TablesHaveACellForEachColumn) {
+  RunResult run = sample::failing_run();
+  CheckResult& sums = run.problems[1].checks[1];
+  sums.num_suppressed = sums.num_findings;
+  run.suppressions = {{.check = "row-sum",
+                       .engine = "*",
+                       .problem = "*",
+                       .reason = "known",
+                       .expires = "2030-01-01",
+                       .num_findings = 20}};
+  const std::string text =
+      find_report_format("markdown")->render(std::vector{run}, {});
+  EXPECT_THAT(text, HasSubstr("| suppressed |"));
+  std::istringstream stream(text);
+  std::ptrdiff_t columns = 0, rows = 0;
+  for (std::string line; std::getline(stream, line);) {
+    const std::ptrdiff_t bars = std::ranges::count(line, '|');
+    if (!line.starts_with("|")) {
+      columns = 0;
+    } else if (columns == 0) {
+      columns = bars;
+    } else {
+      EXPECT_EQ(bars, columns) << line;
+      ++rows;
+    }
+  }
+  EXPECT_GE(rows, 6);
+}
+
+TEST(SafeText, KeepsALineOne) {
+  EXPECT_EQ(terminal_line("a\r\n::error::b"), "a\\x0d\\x0a::error::b");
+  EXPECT_EQ(terminal_text("a\nb"), "a\nb");
 }
 
 TEST(SafeText, KeepsCodeSpansClosed) {

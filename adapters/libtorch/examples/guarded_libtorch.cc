@@ -7,10 +7,12 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "adapters/libtorch/examples/model.h"
 #include "adapters/libtorch/live_hook.h"
+#include "guard/policy/runtime_options.h"
 #include "guard/runtime/violation.h"
 
 namespace {
@@ -120,9 +122,19 @@ int fail(const std::string& message) {
 }
 
 int run(const Settings& settings) {
+  attnguard::RuntimePolicy policy = policy_of(settings);
+  const attnguard::RuntimeOptionsParse given =
+      attnguard::apply_runtime_environment(policy);
+  for (const std::string& error : given.errors)
+    std::fprintf(stderr, "%s: %s\n", "guarded_libtorch", error.c_str());
+  if (!given.ok()) return 2;
+  if (given.help) {
+    std::fputs(attnguard::runtime_options_help(policy).c_str(), stdout);
+    return 0;
+  }
   const auto printer = std::make_shared<Printer>();
   Result<std::unique_ptr<Guard>> guard =
-      Guard::create(policy_of(settings), {.sink = printer});
+      Guard::create(std::move(policy), {.sink = printer});
   if (!guard.ok()) return fail(guard.status().message());
   attnguard::examples::start_corruption(settings.corrupt, 1,
                                         settings.corrupt == "mask-bit" ? 1 : 2);

@@ -16,6 +16,7 @@
 #if ATTNGUARD_WITH_PROMETHEUS
 #include "adapters/prometheus/exporter.h"
 #endif
+#include "guard/policy/runtime_options.h"
 #include "guard/runtime/violation.h"
 
 namespace {
@@ -236,9 +237,19 @@ int print_result(const Settings& settings, const Guard& guard,
 }
 
 int run(const Settings& settings) {
+  attnguard::RuntimePolicy policy = policy_of(settings);
+  const attnguard::RuntimeOptionsParse given =
+      attnguard::apply_runtime_environment(policy);
+  for (const std::string& error : given.errors)
+    std::fprintf(stderr, "%s: %s\n", "guarded_llama", error.c_str());
+  if (!given.ok()) return 2;
+  if (given.help) {
+    std::fputs(attnguard::runtime_options_help(policy).c_str(), stdout);
+    return 0;
+  }
   const auto printer = std::make_shared<Printer>();
   Result<std::unique_ptr<Guard>> created =
-      Guard::create(policy_of(settings), {.sink = printer});
+      Guard::create(std::move(policy), {.sink = printer});
   if (!created.ok()) return fail(created.status().message());
   Guard& guard = *created.value();
   LiveHook hook(guard, hook_options(settings, *printer));

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "guard/base/status.h"
 #include "tests/support/child_program.h"
 #include "tests/support/required_engine.h"
@@ -80,6 +82,20 @@ TEST(LibTorchLiveHook, FindsNan) {
   const ProgramResult result = serve({"--corrupt", "nan"});
   EXPECT_EQ(result.code, 1) << result.output;
   EXPECT_THAT(result.output, HasSubstr("sdpa.1: finite: "));
+}
+
+TEST(LibTorchLiveHook, TheExampleListensToTheEnvironment) {
+  const Result<std::string> program = guarded_libtorch();
+  ATTNGUARD_SKIP_WITHOUT("libtorch", program);
+  ::setenv("ATTNGUARD_OPTIONS", "smple=1", 1);
+  const ProgramResult wrong = serve({});
+  ::setenv("ATTNGUARD_OPTIONS", "help=1", 1);
+  const ProgramResult help = serve({});
+  ::unsetenv("ATTNGUARD_OPTIONS");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.output, HasSubstr("did you mean 'sample'"));
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.output, HasSubstr("max_overhead=SHARE"));
 }
 
 TEST(LibTorchLiveHook, ProbabilityZeroSeesNothing) {

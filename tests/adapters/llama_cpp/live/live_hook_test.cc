@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -194,6 +195,11 @@ TEST(GuardedLlama, PrintsWhatTheReadmeShows) {
 TEST(GuardedLlama, SaysWhatIsWrongWithItsArguments) {
   const Result<std::string> program = guarded_llama();
   ATTNGUARD_SKIP_WITHOUT("ggml", program);
+  ::setenv("ATTNGUARD_OPTIONS", "smple=1", 1);
+  const ProgramResult mistyped = run_program({program.value(), "--model", "x"});
+  ::unsetenv("ATTNGUARD_OPTIONS");
+  EXPECT_EQ(mistyped.code, 2);
+  EXPECT_THAT(mistyped.output, HasSubstr("did you mean 'sample'"));
   EXPECT_EQ(run_program({program.value()}).code, 2);
   EXPECT_EQ(
       run_program({program.value(), "--model", "x", "--corrupt", "all"}).code,
