@@ -49,6 +49,7 @@ git            git
 pkg-config     pkg-config
 clang-format   clang-format
 prometheus     promtool
+groff-base     groff
 '
   headers+='
 libgtest-dev          gtest/gtest.h

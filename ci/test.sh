@@ -73,7 +73,7 @@ step "dependency direction" ci/check_layers.sh
 step "format" ci/format.sh
 
 # What the set-up installed must be found by the tests.
-export ATTNGUARD_REQUIRE_ENGINES=promtool
+export ATTNGUARD_REQUIRE_ENGINES=promtool,groff
 if ((engines)); then
   step "fetch engines" ci/fetch_engines.sh
   ATTNGUARD_REQUIRE_ENGINES+=,ggml,onnxruntime,libtorch,schemas,chromium

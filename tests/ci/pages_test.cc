@@ -11,6 +11,7 @@
 #include "ci/cli.h"
 #include "ci/command_table.h"
 #include "guard/base/text.h"
+#include "tests/support/required_engine.h"
 
 namespace attnguard {
 namespace {
@@ -63,7 +64,10 @@ TEST(ManPage, HoldsEveryCommandAndOption) {
 }
 
 TEST(ManPage, GroffHasNothingToSay) {
-  if (said("command -v groff").empty()) GTEST_SKIP() << "skipped: no groff";
+  if (said("command -v groff").empty()) {
+    if (engine_is_required("groff")) FAIL() << "groff is not installed";
+    GTEST_SKIP() << "skipped: groff not found";
+  }
   const Page page(output({"man"}));
   EXPECT_THAT(said("groff -man -ww -Tutf8 -z " + page.path()), IsEmpty());
   EXPECT_THAT(said("groff -man -Tascii -P-cbou " + page.path()),

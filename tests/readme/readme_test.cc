@@ -348,12 +348,7 @@ TEST(Readme, ShowsRealOutputOfBuiltInEngines) {
 
 TEST(Readme, ShowsRealOutputOfGgml) {
   const Result<Engine> engine = kGgmlAdapter.open({"ggml:flash", "flash", {}});
-  if (!engine.ok()) {
-    const std::string& reason = engine.status().message();
-    if (engine_is_required("ggml")) FAIL() << reason;
-    ASSERT_EQ(engine.status().code(), StatusCode::kNotFound) << reason;
-    GTEST_SKIP() << "skipped: " << reason;
-  }
+  ATTNGUARD_SKIP_WITHOUT("ggml", engine);
   EXPECT_GE(expect_real_output(kGgmlAdapter), 1);
 }
 
@@ -361,12 +356,7 @@ TEST(Readme, ShowsRealOutputOfGgml) {
 TEST(Readme, ShowsRealOutputOfOnnxRuntime) {
   const Result<Engine> engine = kOnnxRuntimeAdapter.open(
       {"onnxruntime:attention", "attention", {{"version", "1.26.0"}}});
-  if (!engine.ok()) {
-    const std::string& reason = engine.status().message();
-    if (engine_is_required("onnxruntime")) FAIL() << reason;
-    ASSERT_EQ(engine.status().code(), StatusCode::kNotFound) << reason;
-    GTEST_SKIP() << "skipped: " << reason;
-  }
+  ATTNGUARD_SKIP_WITHOUT("onnxruntime", engine);
   EXPECT_EQ(expect_real_output(kOnnxRuntimeAdapter), 3);
 }
 #endif

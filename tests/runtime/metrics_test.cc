@@ -124,7 +124,7 @@ TEST(PrometheusText, WritesNumbersThatAreNoDecimals) {
 TEST(PrometheusText, PassesPromtool) {
   if (std::system("command -v promtool >/dev/null 2>&1") != 0) {
     if (engine_is_required("promtool")) FAIL() << "promtool is not installed";
-    GTEST_SKIP() << "skipped: promtool is not installed";
+    GTEST_SKIP() << "skipped: promtool not found";
   }
   const auto lint = [](const std::string& text) {
     std::FILE* pipe = popen("promtool check metrics 2>&1", "w");

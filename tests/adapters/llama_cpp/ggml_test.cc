@@ -115,11 +115,7 @@ class GgmlEngine : public ::testing::Test {
  protected:
   void SetUp() override {
     const Result<Engine> engine = open("flash");
-    if (engine.ok()) return;
-    const std::string& reason = engine.status().message();
-    if (engine_is_required("ggml")) FAIL() << reason;
-    ASSERT_EQ(engine.status().code(), StatusCode::kNotFound) << reason;
-    GTEST_SKIP() << "skipped: " << reason;
+    ATTNGUARD_SKIP_WITHOUT("ggml", engine);
   }
 
   static Engine opened(const std::string& text) {
