@@ -199,10 +199,11 @@ done < <(awk '
     scope = scope "::" name
   }
   /^\}  \/\/ namespace/ { if (depth > 0) scope = outer[--depth] }
-  /^(struct|class|enum class|enum) [A-Za-z_0-9]+[^;(]*\{/ && scope != "" {
+  /^(struct|class|enum class|enum) [A-Za-z_0-9:]+[^;(]*\{/ && scope != "" {
     name = $0
     sub(/^(struct|class|enum class|enum) /, "", name)
-    sub(/[^A-Za-z_0-9].*/, "", name)
+    sub(/[^A-Za-z_0-9:].*/, "", name)
+    sub(/:$/, "", name)
     name = scope "::" name
     if (name in first && first[name] !~ "^" FILENAME ":")
       print FILENAME ":" FNR " " substr(name, 3) " is another type in " first[name]

@@ -24,14 +24,14 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {
 
 }  // namespace
 
-HookState::HookState(Guard& guard, LiveHookOptions options)
+LiveHook::State::State(Guard& guard, LiveHookOptions options)
     : guard_(guard),
       options_(std::move(options)),
       sequence_base_(next_sequence_base()) {}
 
 // --- which layer, which cells ----------------------------------------------
 
-HookState::Layer& HookState::layer(int number) {
+LiveHook::State::Layer& LiveHook::State::layer(int number) {
   const auto index = static_cast<std::size_t>(std::max(number, 0));
   if (index >= by_number_.size()) by_number_.resize(index + 1, nullptr);
   if (by_number_[index] != nullptr) return *by_number_[index];
@@ -45,7 +45,7 @@ HookState::Layer& HookState::layer(int number) {
   return *(by_number_[index] = &made);
 }
 
-LayerRule HookState::rule(int number) const {
+LayerRule LiveHook::State::rule(int number) const {
   LayerRule rule;
   rule.causal = options_.causal;
   if (options_.window) rule.window = options_.window(number);
@@ -54,7 +54,7 @@ LayerRule HookState::rule(int number) const {
 }
 
 // Once for each layer of a graph, before its first node is computed.
-bool HookState::decide(int number) {
+bool LiveHook::State::decide(int number) {
   if (number != decided_) {
     decided_ = number;
     look_ = guard_.sampled(layer(number).handle);
@@ -63,7 +63,7 @@ bool HookState::decide(int number) {
   return look_;
 }
 
-void HookState::begin_graph(const ggml_tensor* write) {
+void LiveHook::State::begin_graph(const ggml_tensor* write) {
   add(graphs_);
   decided_ = kNoLayer;
   checked_mask_ = nullptr;
@@ -78,7 +78,7 @@ void HookState::begin_graph(const ggml_tensor* write) {
 }
 
 // What the rows of this graph append to their sequences.
-void HookState::tell_guard() {
+void LiveHook::State::tell_guard() {
   const std::span<const Token> rows = batch_.rows();
   for (std::size_t i = 0; i < rows.size();) {
     std::size_t end = i + 1;
@@ -93,7 +93,7 @@ void HookState::tell_guard() {
   }
 }
 
-void HookState::note_write(const ggml_tensor* write, int number) {
+void LiveHook::State::note_write(const ggml_tensor* write, int number) {
   if (number <= last_layer_) begin_graph(write);
   last_layer_ = number;
   if (!told_ || !in_step_) return;
@@ -119,7 +119,7 @@ void HookState::note_write(const ggml_tensor* write, int number) {
 }
 
 // nullptr: nobody said what lies in the layer's cells.
-HookState::Cache* HookState::cache_of(int number) {
+LiveHook::State::Cache* LiveHook::State::cache_of(int number) {
   const auto index = static_cast<std::size_t>(number);
   if (!told_ || !in_step_ || number < 0 || index >= cache_number_.size() ||
       cache_number_[index] < 0 || batch_.rows().empty())
@@ -129,7 +129,7 @@ HookState::Cache* HookState::cache_of(int number) {
 
 // --- the callback ----------------------------------------------------------
 
-bool HookState::ask(const ggml_tensor* node) {
+bool LiveHook::State::ask(const ggml_tensor* node) {
   const NodeKind kind = kind_of(node);
   if (kind == NodeKind::kOther) return false;
   const int number = layer_of(node);
@@ -141,7 +141,7 @@ bool HookState::ask(const ggml_tensor* node) {
 
 // What the hook itself does is charged to the guard's budget; what observe()
 // takes is there already.
-void HookState::computed(const ggml_tensor* node) {
+void LiveHook::State::computed(const ggml_tensor* node) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   in_observe_ = {};
@@ -150,7 +150,7 @@ void HookState::computed(const ggml_tensor* node) {
       std::chrono::nanoseconds(Clock::now() - start - in_observe_).count());
 }
 
-void HookState::look_at(const ggml_tensor* node) {
+void LiveHook::State::look_at(const ggml_tensor* node) {
   switch (kind_of(node)) {
     case NodeKind::kWriteKey:
     case NodeKind::kWriteValue:
@@ -164,7 +164,7 @@ void HookState::look_at(const ggml_tensor* node) {
   }
 }
 
-void HookState::check_write(const ggml_tensor* node) {
+void LiveHook::State::check_write(const ggml_tensor* node) {
   if (!read_write(node, write_) || !can_compare(write_)) return;
   CheckOutcome outcome;
   outcome.judged = write_.index.size();
@@ -186,7 +186,7 @@ void HookState::check_write(const ggml_tensor* node) {
 
 // Without flash attention the query's memory is free again before the output is
 // there.
-void HookState::keep_query(const ggml_tensor* softmax) {
+void LiveHook::State::keep_query(const ggml_tensor* softmax) {
   kept_query_ = {};
   const Place query = query_of_softmax(softmax);
   if (query.data == nullptr || query.dtype() != Dtype::kFp32) return;
@@ -205,7 +205,7 @@ void HookState::keep_query(const ggml_tensor* softmax) {
         decode_row(query.type, query.at(s, h, i), shape[3], to);
 }
 
-void HookState::judge(const ggml_tensor* tensor) {
+void LiveHook::State::judge(const ggml_tensor* tensor) {
   AttentionNode node = describe(tensor);
   if (!node.flash) node.query = std::exchange(kept_query_, {});
   if (!node.problem.empty()) return decline(node.problem);
@@ -226,7 +226,8 @@ void HookState::judge(const ggml_tensor* tensor) {
   observe(node, its, cache);
 }
 
-void HookState::observe(const AttentionNode& node, Layer& its, Cache* cache) {
+void LiveHook::State::observe(const AttentionNode& node, Layer& its,
+                              Cache* cache) {
   const std::string_view why =
       cache != nullptr ? builder_.build(node, batch_.rows(), cache->ledger,
                                         rule(node.layer), sequence_base_)
@@ -240,8 +241,8 @@ void HookState::observe(const AttentionNode& node, Layer& its, Cache* cache) {
 }
 
 // Every cell that a row of this graph can see.
-void HookState::judge_cells(const AttentionNode& node, Layer& its,
-                            Cache& cache) {
+void LiveHook::State::judge_cells(const AttentionNode& node, Layer& its,
+                                  Cache& cache) {
   const std::span<const Token> rows = batch_.rows();
   CheckOutcome outcome;
   SequenceSet done;
@@ -267,7 +268,7 @@ void HookState::judge_cells(const AttentionNode& node, Layer& its,
   count(EngineCheck::kCacheCell, outcome, its);
 }
 
-void HookState::decline(std::string_view reason) {
+void LiveHook::State::decline(std::string_view reason) {
   add(declined_);
   const std::lock_guard<std::mutex> lock(reason_mutex_);
   reason_ = reason;
@@ -275,14 +276,14 @@ void HookState::decline(std::string_view reason) {
 
 // From here to cleared(), rows are judged by the engine's own mask: the host is
 // told why, as it may not have meant that.
-void HookState::lose_step(std::string_view reason) {
+void LiveHook::State::lose_step(std::string_view reason) {
   if (!std::exchange(in_step_, false)) return;
   const std::lock_guard<std::mutex> lock(reason_mutex_);
   reason_ = reason;
 }
 
-void HookState::count(EngineCheck check, const CheckOutcome& outcome,
-                      const Layer& its) {
+void LiveHook::State::count(EngineCheck check, const CheckOutcome& outcome,
+                            const Layer& its) {
   AtomicCheck& counters = checks_[static_cast<std::size_t>(check)];
   add(counters.runs);
   add(counters.judged, outcome.judged);
@@ -302,7 +303,7 @@ void HookState::count(EngineCheck check, const CheckOutcome& outcome,
   options_.on_finding(finding);
 }
 
-HookCounters HookState::counters() const {
+HookCounters LiveHook::State::counters() const {
   HookCounters result;
   result.graphs = graphs_;
   result.attention = attention_;
@@ -319,11 +320,6 @@ HookCounters HookState::counters() const {
 }
 
 // --- the interface ---------------------------------------------------------
-
-class LiveHook::State final : public HookState {
- public:
-  using HookState::HookState;
-};
 
 LiveHook::LiveHook(Guard& guard, LiveHookOptions options)
     : state_(std::make_unique<State>(guard, std::move(options))) {}

@@ -5,10 +5,10 @@
 
 namespace attnguard::llama_cpp {
 
-void HookState::begin_batch(std::int32_t num_tokens,
-                            const std::int32_t* positions,
-                            const std::int32_t* num_sequences,
-                            const std::int32_t* const* sequences) {
+void LiveHook::State::begin_batch(std::int32_t num_tokens,
+                                  const std::int32_t* positions,
+                                  const std::int32_t* num_sequences,
+                                  const std::int32_t* const* sequences) {
   if (!told_) in_step_ = true;
   told_ = true;
   last_layer_ = kNoLayer;
@@ -16,7 +16,7 @@ void HookState::begin_batch(std::int32_t num_tokens,
     lose_step("a batch has more sequences than the hook can follow");
 }
 
-void HookState::batch_failed() {
+void LiveHook::State::batch_failed() {
   for (const Token& token : batch_.taken())
     for (std::int32_t s = 0; s < kMostSequences; ++s)
       if (token.sequences.test(static_cast<std::size_t>(s)))
@@ -24,15 +24,15 @@ void HookState::batch_failed() {
   batch_.rewind();
 }
 
-void HookState::cleared() {
+void LiveHook::State::cleared() {
   for (Cache& cache : caches_) cache.ledger.clear();
   batch_.reset();
   in_step_ = told_;
   for (std::int32_t s = 0; s < kMostSequences; ++s) guard_.evict(id(s));
 }
 
-void HookState::removed(std::int32_t sequence, std::int32_t p0,
-                        std::int32_t p1) {
+void LiveHook::State::removed(std::int32_t sequence, std::int32_t p0,
+                              std::int32_t p1) {
   if (sequence < 0) {
     for (std::int32_t s = 0; s < kMostSequences; ++s) removed(s, p0, p1);
     return;
@@ -49,8 +49,8 @@ void HookState::removed(std::int32_t sequence, std::int32_t p0,
     guard_.evict(id(sequence));
 }
 
-void HookState::copied(std::int32_t from, std::int32_t to, std::int32_t p0,
-                       std::int32_t p1) {
+void LiveHook::State::copied(std::int32_t from, std::int32_t to,
+                             std::int32_t p0, std::int32_t p1) {
   if (from < 0 || to < 0 || from >= kMostSequences || to >= kMostSequences)
     return;
   for (Cache& cache : caches_) cache.ledger.copy(from, to, p0, p1);
@@ -65,7 +65,7 @@ void HookState::copied(std::int32_t from, std::int32_t to, std::int32_t p0,
     guard_.evict(id(to));
 }
 
-void HookState::kept(std::int32_t sequence) {
+void LiveHook::State::kept(std::int32_t sequence) {
   for (Cache& cache : caches_) cache.ledger.keep(sequence);
   // With streams llama.cpp looks at the sequence's own, and the others go on.
   const bool streams = !caches_.empty() && caches_[0].ledger.streams() > 1;
@@ -76,8 +76,8 @@ void HookState::kept(std::int32_t sequence) {
   }
 }
 
-void HookState::shifted(std::int32_t sequence, std::int32_t p0, std::int32_t p1,
-                        std::int32_t by) {
+void LiveHook::State::shifted(std::int32_t sequence, std::int32_t p0,
+                              std::int32_t p1, std::int32_t by) {
   if (sequence < 0 || sequence >= kMostSequences) return;
   for (Cache& cache : caches_) cache.ledger.shift(sequence, p0, p1, by);
   const std::int32_t end = batch_.next_position(sequence);

@@ -27,9 +27,9 @@
 
 namespace attnguard::llama_cpp {
 
-class HookState {
+class LiveHook::State {
  public:
-  HookState(Guard& guard, LiveHookOptions options);
+  State(Guard& guard, LiveHookOptions options);
 
   bool ask(const ggml_tensor* node);
   void computed(const ggml_tensor* node);
