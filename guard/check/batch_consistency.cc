@@ -7,7 +7,7 @@
 namespace attnguard {
 namespace {
 
-Slices slices_of(const CheckContext& context) {
+Slices entry_slices(const CheckContext& context) {
   const Problem& problem = context.problem;
   if (problem.batch < 2) return {};
   return runnable_slices(context, {slice_entry(problem, 0),
@@ -50,12 +50,12 @@ Tolerance
   both sides round; exact: bit for bit; a number: that absolute difference.
 )",
     .not_applicable = [](const CheckContext& context) -> std::string {
-      return slices_of(context).empty()
+      return entry_slices(context).empty()
                  ? "there is one batch entry, or none that can stand alone"
                  : "";
     },
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
-      return make_slices(context, slices_of(context));
+      return make_slices(context, entry_slices(context));
     },
     .beyond = true,
 };

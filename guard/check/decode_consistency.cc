@@ -7,7 +7,7 @@
 namespace attnguard {
 namespace {
 
-Slices slices_of(const CheckContext& context) {
+Slices decode_slices(const CheckContext& context) {
   const Problem& problem = context.problem;
   const std::int64_t shortest =
       *std::min_element(problem.seq_len_q.begin(), problem.seq_len_q.end());
@@ -69,12 +69,13 @@ Tolerance
   both sides round; exact: bit for bit; a number: that absolute difference.
 )",
     .not_applicable = [](const CheckContext& context) -> std::string {
-      return slices_of(context).empty() ? "there is one query, or rows do not "
-                                          "see the same keys as a decode step"
-                                        : "";
+      return decode_slices(context).empty()
+                 ? "there is one query, or rows do not "
+                   "see the same keys as a decode step"
+                 : "";
     },
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
-      return make_slices(context, slices_of(context));
+      return make_slices(context, decode_slices(context));
     },
     .beyond = true,
 };

@@ -1,8 +1,8 @@
 // head-map: each head reads its own queries and its KV head's keys.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
+#include "guard/base/bits.h"
 #include "guard/base/rng.h"
 #include "guard/check/baseline.h"
 #include "guard/check/check_table.h"
@@ -16,11 +16,6 @@ namespace {
 
 // Of values that are a few units: more than rounding of an output hides.
 constexpr double kClearlyApart = 0.25;
-
-int bits_for(std::int64_t count) {
-  return static_cast<int>(std::bit_width(
-      static_cast<std::uint64_t>(std::max<std::int64_t>(count - 1, 0))));
-}
 
 // The number of a (batch entry, KV head) in binary, +-1 a bit, the same for
 // every key: whatever the weights are, a row shows its own slot's number.

@@ -7,7 +7,7 @@
 namespace attnguard {
 namespace {
 
-Slices slices_of(const CheckContext& context) {
+Slices prefix_slices(const CheckContext& context) {
   const Problem& problem = context.problem;
   const std::int64_t half =
       *std::min_element(problem.seq_len_q.begin(), problem.seq_len_q.end()) / 2;
@@ -55,12 +55,12 @@ Tolerance
   both sides round; exact: bit for bit; a number: that absolute difference.
 )",
     .not_applicable = [](const CheckContext& context) -> std::string {
-      return slices_of(context).empty()
+      return prefix_slices(context).empty()
                  ? "no shorter sequence leaves a row that sees the same keys"
                  : "";
     },
     .make = [](const CheckContext& context) -> std::unique_ptr<Check> {
-      return make_slices(context, slices_of(context));
+      return make_slices(context, prefix_slices(context));
     },
     .beyond = true,
 };

@@ -28,7 +28,7 @@ constexpr double kLargeAmplitude = 3;
 // A NaN that no computation gives.
 constexpr std::uint64_t kUnwrittenBits = 0x7ff8000061746e67;
 
-bool every_row(std::int64_t, std::int64_t) { return true; }
+bool each_row(std::int64_t, std::int64_t) { return true; }
 
 std::vector<JudgedRow> rows_to_judge(const Problem& problem) {
   std::vector<JudgedRow> rows;
@@ -98,7 +98,7 @@ Battery::Battery(const Problem& problem, const Numerics& numerics,
             ShiftedScores::make(own, numerics, shift, base, why_not))
       request(shifted, values);
   // Tokens that no row sees count as unused too.
-  const auto seen = std::make_shared<TargetRows>(own, every_row);
+  const auto seen = std::make_shared<TargetRows>(own, each_row);
   const auto fill_unused = [&](const char* label, UnusedFill fill,
                                double amplitude) {
     const Perturbation how{label, base, mix_bits(base), amplitude, amplitude};

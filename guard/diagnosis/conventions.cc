@@ -197,9 +197,9 @@ const std::vector<NamedReading>& all_readings() {
   return kReadings;
 }
 
-class Collector {
+class ConventionCollector {
  public:
-  explicit Collector(const Problem& problem) : problem_(problem) {}
+  explicit ConventionCollector(const Problem& problem) : problem_(problem) {}
 
   void add_mask(std::string id, const std::string& text) {
     Result<Mask> mask = Mask::parse(text);
@@ -254,7 +254,7 @@ std::optional<std::string> read_mask(const Problem& problem,
 }  // namespace
 
 std::vector<Convention> alternative_conventions(const Problem& problem) {
-  Collector collector(problem);
+  ConventionCollector collector(problem);
   for (const NamedReading& reading : all_readings())
     if (const auto text = read_mask(problem, reading.read))
       collector.add_mask(std::string(reading.id), *text);

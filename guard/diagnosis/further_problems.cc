@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-class Collector {
+class ProblemCollector {
  public:
   void add(Problem problem) {
     if (problem.validate().ok() &&
@@ -51,7 +51,7 @@ Problem adapted(const Engine& engine, const Problem& failing,
   return problem;
 }
 
-void add_relatives(const Problem& failing, Collector& collector) {
+void add_relatives(const Problem& failing, ProblemCollector& collector) {
   Problem small = failing;  // The same kind of problem at a usual size.
   small.head_dim_qk = std::min<std::int64_t>(failing.head_dim_qk, 16);
   small.head_dim_v = std::min<std::int64_t>(failing.head_dim_v, 16);
@@ -94,7 +94,7 @@ void add_relatives(const Problem& failing, Collector& collector) {
 std::vector<Problem> further_problems(
     const Engine& engine, const Problem& failing,
     const std::vector<const Defect*>& defects) {
-  Collector collector;
+  ProblemCollector collector;
   const std::size_t lines = Defect{}.shows_on.size() + 1;
   for (std::size_t line = 0; line < lines; ++line)
     for (const Defect* defect : defects) {

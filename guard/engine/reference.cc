@@ -13,7 +13,7 @@ namespace {
 
 // Standard deviations that a sum of n roundings, each at most u, is allowed:
 // its error is lambda * sqrt(n) * u.
-constexpr double kLambda = 5;
+constexpr double kDeviations = 5;
 
 std::vector<double> decode_dense(const Problem& problem,
                                  const ConstTensorView& view) {
@@ -109,8 +109,8 @@ double exponent_error(const Problem& problem, const Numerics& numerics,
   const double u_score = unit_roundoff(numerics.score);
   double error =
       problem.scale() *
-      (kLambda * std::sqrt(static_cast<double>(problem.head_dim_qk)) * u_sum *
-           row.score_magnitude +
+      (kDeviations * std::sqrt(static_cast<double>(problem.head_dim_qk)) *
+           u_sum * row.score_magnitude +
        numerics.key_error * row.key_block_magnitude);
   if (u_score > u_sum) error += u_score * row.max_abs_score;
   if (problem.softcap) error += 6 * u_sum * *problem.softcap;
@@ -128,7 +128,7 @@ double moved_by_scores(const Problem& problem, const Numerics& numerics,
 // Relative error of a weight and of sums of weights.
 double sum_error(const Numerics& numerics, const ReferenceRow& row) {
   return unit_roundoff(numerics.probability) +
-         kLambda * std::sqrt(static_cast<double>(row.num_keys)) *
+         kDeviations * std::sqrt(static_cast<double>(row.num_keys)) *
              unit_roundoff(numerics.accumulator);
 }
 

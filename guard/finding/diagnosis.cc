@@ -5,7 +5,7 @@
 namespace attnguard {
 namespace {
 
-std::string short_number(double value) {
+std::string two_digits(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.2g", value);
   return text;
@@ -37,7 +37,7 @@ void add_explanation(const Diagnosis& diagnosis, const Explanation& explanation,
     lines.push_back("  in other words: " + explanation.convention);
   lines.push_back("  reproduces " + calls_text(diagnosis) +
                   ", largest difference " +
-                  short_number(explanation.largest_difference));
+                  two_digits(explanation.largest_difference));
   if (!explanation.told_apart.empty())
     lines.push_back("  " + explanation.told_apart);
   std::string reports;

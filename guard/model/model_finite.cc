@@ -27,7 +27,7 @@ Finding bad_row(std::int64_t row, std::int64_t entry, double value) {
   return finding;
 }
 
-Status run(ModelCheckContext& context, CheckResult& result) {
+Status run_finite(ModelCheckContext& context, CheckResult& result) {
   ModelFindings findings;
   bool varied = false;
   for (std::int64_t i = 0; i < context.base.rows(); ++i) {
@@ -76,7 +76,7 @@ Where to look
   cells that are multiplied by a weight of 0.
 )",
     .not_applicable = [](const Model&) -> std::string { return {}; },
-    .run = run,
+    .run = run_finite,
 };
 
 }  // namespace attnguard

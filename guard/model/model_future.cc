@@ -25,15 +25,15 @@ std::set<std::int64_t> cuts_of(std::int64_t length, std::uint64_t seed) {
   return cuts;
 }
 
-struct Way {
+struct FutureWay {
   std::string name;                 // "one-pass"
   std::vector<std::int64_t> sizes;  // Of the pieces.
 };
 
 // Behind a cache the mask is another one: its first column is not the first
 // token.
-std::vector<Way> ways_of(const ModelCheckContext& context) {
-  std::vector<Way> ways = {{"one-pass", {context.length()}}};
+std::vector<FutureWay> ways_of(const ModelCheckContext& context) {
+  std::vector<FutureWay> ways = {{"one-pass", {context.length()}}};
   if (context.model.incremental) {
     ways.push_back(
         {"behind-a-cache", {context.length() / 2, context.length()}});
@@ -46,7 +46,7 @@ class Future {
  public:
   explicit Future(ModelCheckContext& context) : context_(context) {}
 
-  Status try_way(const Way& way) {
+  Status try_way(const FutureWay& way) {
     const Result<Logits> before =
         context_.runner.in_pieces(context_.tokens, way.sizes);
     if (!before.ok()) return before.status();
@@ -80,7 +80,7 @@ class Future {
   }
 
  private:
-  Status try_cut(const Way& way, const Logits& before, std::int64_t cut,
+  Status try_cut(const FutureWay& way, const Logits& before, std::int64_t cut,
                  std::uint64_t variant) {
     const Result<Logits> after = context_.runner.in_pieces(
         context_.replaced_from(cut, variant), way.sizes);
@@ -101,9 +101,9 @@ class Future {
   std::int64_t unmoved_ = 0;  // Of them, the positive control did not fire in.
 };
 
-Status run(ModelCheckContext& context, CheckResult& result) {
+Status run_future(ModelCheckContext& context, CheckResult& result) {
   Future future(context);
-  for (const Way& way : ways_of(context)) {
+  for (const FutureWay& way : ways_of(context)) {
     Status status = future.try_way(way);
     if (!status.ok()) return status;
   }
@@ -138,7 +138,7 @@ Where to look
   attention switched off.
 )",
     .not_applicable = [](const Model&) -> std::string { return {}; },
-    .run = run,
+    .run = run_future,
 };
 
 }  // namespace attnguard

@@ -4,13 +4,13 @@
 namespace attnguard {
 namespace {
 
-struct Way {
+struct IncrementalWay {
   const char* probe;
   const char* words;
   std::vector<std::int64_t> sizes;  // The last one repeats.
 };
 
-std::vector<Way> ways_of(std::int64_t length) {
+std::vector<IncrementalWay> ways_of(std::int64_t length) {
   return {{"token-by-token", "read token by token", {1}},
           {"in-pieces",
            "read in pieces of 1, 2, 3, 5, 8 ...",
@@ -23,9 +23,9 @@ std::vector<Way> ways_of(std::int64_t length) {
            {length - 2, 2}}};
 }
 
-Status run(ModelCheckContext& context, CheckResult& result) {
+Status run_incremental(ModelCheckContext& context, CheckResult& result) {
   BoundedComparison comparison(context, "");
-  for (const Way& way : ways_of(context.length())) {
+  for (const IncrementalWay& way : ways_of(context.length())) {
     const Result<Logits> pieces =
         context.runner.in_pieces(context.tokens, way.sizes);
     if (!pieces.ok()) return pieces.status();
@@ -63,7 +63,7 @@ Where to look
       if (!model.incremental) return "the model has no cache";
       return model.most_tokens_per_call == 1 ? kOneTokenAtATime : "";
     },
-    .run = run,
+    .run = run_incremental,
 };
 
 }  // namespace attnguard

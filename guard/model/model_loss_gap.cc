@@ -59,7 +59,7 @@ Finding finding_of(const LossGap& loss) {
   return finding;
 }
 
-Status run(ModelCheckContext& context, CheckResult& result) {
+Status run_loss_gap(ModelCheckContext& context, CheckResult& result) {
   const std::int64_t one_by_one[] = {1};
   const Result<Logits> steps =
       context.model.incremental
@@ -119,7 +119,7 @@ Where to look
     .not_applicable = [](const Model& model) -> std::string {
       return model.most_tokens_per_call == 1 ? kOneTokenAtATime : "";
     },
-    .run = run,
+    .run = run_loss_gap,
 };
 
 }  // namespace attnguard

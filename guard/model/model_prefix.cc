@@ -8,7 +8,7 @@
 namespace attnguard {
 namespace {
 
-Status run(ModelCheckContext& context, CheckResult& result) {
+Status run_prefix(ModelCheckContext& context, CheckResult& result) {
   BoundedComparison comparison(context, "prefix");
   const std::int64_t length = context.length();
   for (const std::int64_t size : std::set<std::int64_t>{
@@ -48,7 +48,7 @@ Where to look
   Padding masks, position ids, masks aligned to the wrong corner, tail tiles.
 )",
     .not_applicable = [](const Model&) -> std::string { return {}; },
-    .run = run,
+    .run = run_prefix,
 };
 
 }  // namespace attnguard

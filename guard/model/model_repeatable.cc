@@ -7,7 +7,7 @@
 namespace attnguard {
 namespace {
 
-Status run(ModelCheckContext& context, CheckResult& result) {
+Status run_repeatable(ModelCheckContext& context, CheckResult& result) {
   ModelFindings findings;
   bool reacts = false;
   std::vector<std::vector<std::int64_t>> ways = {{context.length()}};
@@ -69,7 +69,7 @@ Where to look
                  ? ""
                  : "the model declares itself non-deterministic";
     },
-    .run = run,
+    .run = run_repeatable,
 };
 
 }  // namespace attnguard

@@ -70,7 +70,7 @@ Tokens longer_text(const ModelCheckContext& context, std::uint64_t variant) {
   return context.other_text(size, variant);
 }
 
-Status run(ModelCheckContext& context, CheckResult& result) {
+Status run_reuse(ModelCheckContext& context, CheckResult& result) {
   BoundedComparison comparison(context, "");
   comparison.reference = "of the text from nothing";
   bool controlled = true;
@@ -140,7 +140,7 @@ Where to look
     .not_applicable = [](const Model& model) -> std::string {
       return model.incremental ? "" : "the model has no cache";
     },
-    .run = run,
+    .run = run_reuse,
 };
 
 }  // namespace attnguard

@@ -20,21 +20,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
-constexpr std::size_t kLargestFile = std::size_t{64} << 20;  // bytes
+constexpr int kBaselineVersion = 1;
+constexpr std::size_t kLargestBaseline = std::size_t{64} << 20;  // bytes
 
 // What tells findings apart: engine, check, kind, problem.
 using Known = std::tuple<std::string, std::string, std::string, std::string>;
 
-struct Field {
+struct BaselineField {
   const char* name;
   std::string Suppression::*text;
 };
 
-constexpr std::array<Field, 4> kFields = {{{"engine", &Suppression::engine},
-                                           {"check", &Suppression::check},
-                                           {"kind", &Suppression::kind},
-                                           {"problem", &Suppression::problem}}};
+constexpr std::array<BaselineField, 4> kBaselineFields = {
+    {{"engine", &Suppression::engine},
+     {"check", &Suppression::check},
+     {"kind", &Suppression::kind},
+     {"problem", &Suppression::problem}}};
 
 Status bad(const std::string& name, const std::string& message) {
   return invalid_argument(name + ": " + message +
@@ -66,9 +67,9 @@ Result<Suppression> read_entry(const Json& entry, std::size_t number,
   Suppression known;
   known.baseline = true;
   known.reason = "known: " + name;
-  if (!entry.is_object() || entry.size() != kFields.size())
+  if (!entry.is_object() || entry.size() != kBaselineFields.size())
     return bad(name, place + " is not {engine, check, kind, problem}");
-  for (const Field& field : kFields) {
+  for (const BaselineField& field : kBaselineFields) {
     const auto value = entry.find(field.name);
     if (value == entry.end() || !value->is_string())
       return bad(name, place + " has no text '" + field.name + "'");
@@ -133,9 +134,9 @@ Result<std::vector<Suppression>> parse_baseline(std::string_view text,
       json.is_object() ? json.find("attnguard_baseline") : json.end();
   if (!json.is_object() || version == json.end())
     return bad(name, "this is no baseline: 'attnguard_baseline' is missing");
-  if (*version != kVersion)
+  if (*version != kBaselineVersion)
     return bad(
-        name, "only version " + std::to_string(kVersion) +
+        name, "only version " + std::to_string(kBaselineVersion) +
                   " of baselines is known, this is " +
                   version->dump(-1, ' ', true, Json::error_handler_t::replace));
   const auto findings = json.find("findings");
@@ -162,21 +163,23 @@ Result<std::vector<Suppression>> load_baseline(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return failure(std::generic_category().message(errno));
   std::string text(
-      std::min<std::uintmax_t>(kLargestFile + 1,
+      std::min<std::uintmax_t>(kLargestBaseline + 1,
                                std::filesystem::file_size(path, error) + 1),
       '\0');
   if (error) return failure("this is no regular file");
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kLargestFile) return failure("it is larger than 64 MiB");
+  if (text.size() > kLargestBaseline)
+    return failure("it is larger than 64 MiB");
   return parse_baseline(text, path);
 }
 
 std::string baseline_text(std::span<const RunResult> runs,
                           std::span<const Suppression> old) {
   // A finding a line, so that a change of the file is easy to read.
-  std::string out = "{\n  \"attnguard_baseline\": " + std::to_string(kVersion) +
-                    ",\n  \"findings\": [";
+  std::string out =
+      "{\n  \"attnguard_baseline\": " + std::to_string(kBaselineVersion) +
+      ",\n  \"findings\": [";
   const char* lead = "\n    ";
   for (const auto& [engine, check, kind, problem] : all_known(runs, old)) {
     const Json entry = {{"engine", engine},

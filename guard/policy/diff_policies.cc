@@ -92,7 +92,7 @@ std::string settings_diff(const Policy& before, const Policy& after,
       return std::ranges::find(general, change) != general.end();
     });
     if (!own.empty())
-      out += "engines " + visible_text(quoted(glob), 200) + '\n' +
+      out += "engines " + visible_text(quoted_yaml(glob), 200) + '\n' +
              change_lines(own);
   }
   return out;

@@ -159,7 +159,7 @@ class Editor {
   Lines entry_lines(std::size_t indent) const {
     Lines lines = tolerances_entry(indent + 2);
     lines.insert(lines.begin(),
-                 std::string(indent, ' ') + quoted(engine_) + ':');
+                 std::string(indent, ' ') + quoted_yaml(engine_) + ':');
     return lines;
   }
 

@@ -10,7 +10,7 @@ namespace {
 // A longer line is cut around the caret.
 constexpr std::size_t kLongestExcerpt = 100;
 constexpr std::size_t kKeptBeforeCaret = 60;
-constexpr std::size_t kLongestName = 300;
+constexpr std::size_t kLongestFileName = 300;
 
 struct Excerpt {
   std::string text;
@@ -58,7 +58,7 @@ std::string format_diagnostics(std::span<const PolicyDiagnostic> diagnostics) {
   for (const PolicyDiagnostic& diagnostic : diagnostics) {
     const SourceLocation& at = diagnostic.location;
     const std::string line = std::to_string(at.line);
-    out += visible_text(at.file, kLongestName) + ':' + line + ':' +
+    out += visible_text(at.file, kLongestFileName) + ':' + line + ':' +
            std::to_string(at.column) + ": error: " + diagnostic.message + '\n';
     if (diagnostic.source_line.empty()) continue;
     const Excerpt excerpt =

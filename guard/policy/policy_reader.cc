@@ -16,7 +16,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kPolicyVersion = 1;
 
 // Digits only, as YAML readers agree on; the whole unsigned range.
 std::optional<std::uint64_t> parse_seed(std::string_view text) {
@@ -90,7 +90,7 @@ class PolicyReader {
         value->kind == YamlNode::Kind::kNull)
       return true;  // Reported with its key.
     const bool plain = value->kind == YamlNode::Kind::kScalar && !value->quoted;
-    if (plain && parse_int(value->text) == kVersion && value->text == "1")
+    if (plain && parse_int(value->text) == kPolicyVersion && value->text == "1")
       return true;
     const bool newer =
         plain && is_digits(value->text) && value->text.front() != '0';

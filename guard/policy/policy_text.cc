@@ -72,7 +72,8 @@ std::string value_text(const std::string& value) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.' || c == '-' || c == '+';
   };
-  return std::all_of(value.begin(), value.end(), plain) ? value : quoted(value);
+  return std::all_of(value.begin(), value.end(), plain) ? value
+                                                        : quoted_yaml(value);
 }
 
 std::string values_text(const std::vector<std::string>& values) {
@@ -86,7 +87,7 @@ std::string values_text(const std::vector<std::string>& values) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string quoted_yaml(std::string_view text) {
   std::string out = "\"";
   for (std::size_t at = 0, length = 0; at < text.size(); at += length) {
     const std::string shown = visible_char(text, at, length);
@@ -134,7 +135,7 @@ std::string suppression_entry_text(const Suppression& suppression) {
     if (!info.required && (value.empty() || value == "*")) continue;
     out += lead;
     out += std::string(info.name) + ": " +
-           (info.text == nullptr ? value : quoted(value)) + '\n';
+           (info.text == nullptr ? value : quoted_yaml(value)) + '\n';
     lead = "    ";
   }
   return out;

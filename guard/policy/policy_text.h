@@ -11,7 +11,7 @@
 namespace attnguard {
 
 // In double quotes, with escapes for what no file should hold.
-std::string quoted(std::string_view text);
+std::string quoted_yaml(std::string_view text);
 
 // The entries of `problems`, grouped back into products, each behind "  - ".
 std::string problem_entries_text(std::span<const PolicyProblem> problems);

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLargestFile = std::size_t{4} << 20;  // bytes
+constexpr std::size_t kLargestPolicy = std::size_t{4} << 20;  // bytes
 constexpr std::size_t kMostFiles = 16;  // of a chain of `extends`
 constexpr std::string_view kTooLarge =
     "the policy is larger than 4 MiB; split it";
@@ -42,7 +42,8 @@ Status io_error(const std::string& doing) {
           doing + " the policy: " + std::generic_category().message(errno)};
 }
 
-// At most one byte more than kLargestFile: the caller sees that it is too much.
+// At most one byte more than kLargestPolicy: the caller sees that it is too
+// much.
 Result<std::string> read_text(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
@@ -50,7 +51,7 @@ Result<std::string> read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, FileCloser> file(
       std::fopen(path.c_str(), "rb"));
   if (!file) return io_error("cannot open");
-  std::string text(kLargestFile + 1, '\0');
+  std::string text(kLargestPolicy + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get())) return io_error("cannot read");
   return text;
@@ -105,7 +106,7 @@ class Loader {
     Result<std::string> text =
         built_in ? std::string(default_policy_text()) : load_text(path);
     problem = text.ok() ? "" : text.status().message();
-    if (text.ok() && text.value().size() > kLargestFile) problem = kTooLarge;
+    if (text.ok() && text.value().size() > kLargestPolicy) problem = kTooLarge;
     if (problem.empty()) {
       auto base = parse_one(text.value(), path);
       if (base) return base;
@@ -150,7 +151,7 @@ class Loader {
 PolicyParse parse_policy(std::string_view text, std::string_view name,
                          std::span<const std::string_view> check_ids) {
   try {
-    if (text.size() > kLargestFile)
+    if (text.size() > kLargestPolicy)
       return failure(name, std::string(kTooLarge));
     return Loader(check_ids).parse(text, name);
   } catch (const std::exception& error) {
@@ -173,7 +174,7 @@ PolicyParse load_policy(const std::string& path,
 
 Result<std::string> read_policy_text(const std::string& path) {
   Result<std::string> text = read_text(path);
-  if (text.ok() && text.value().size() > kLargestFile)
+  if (text.ok() && text.value().size() > kLargestPolicy)
     return invalid_argument(std::string(kTooLarge));
   return text;
 }

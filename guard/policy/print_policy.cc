@@ -80,7 +80,7 @@ std::string print_policy(const Policy& policy) {
   std::string engines;
   for (const SettingsPatch& patch : distinct_globs(std::move(patches))) {
     const std::string settings = settings_text(patch, "    ");
-    engines += "  " + quoted(patch.engine_glob) + ':' +
+    engines += "  " + quoted_yaml(patch.engine_glob) + ':' +
                (settings.empty() ? " {}\n" : '\n' + settings);
   }
   // Left out would mean the built-in overrides.

@@ -106,7 +106,7 @@ std::string engine_lines(const Policy& policy,
     // A key can stand only once: the later of two is a comment.
     const bool again = std::ranges::find(seen, patch.engine_glob) != seen.end();
     seen.push_back(patch.engine_glob);
-    std::string lines = "  " + quoted(patch.engine_glob) + ":\n" +
+    std::string lines = "  " + quoted_yaml(patch.engine_glob) + ":\n" +
                         settings_lines(values, "    ");
     if (again) {
       std::string comment = "  # and later, winning over the above:\n";

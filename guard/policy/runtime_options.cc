@@ -10,7 +10,7 @@
 namespace attnguard {
 namespace {
 
-using Place = RuntimeSettingPlace;
+using OptionPlace = RuntimeSettingPlace;
 
 // Puts a parsed value where it belongs, or hands on what is wrong with it.
 template <typename T, typename Target>
@@ -20,7 +20,7 @@ Status store(Result<T> value, Target& target) {
   return ok_status();
 }
 
-Result<std::uint64_t> parse_seed(std::string_view text) {
+Result<std::uint64_t> seed_option(std::string_view text) {
   std::uint64_t seed = 0;
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, seed);
@@ -42,7 +42,7 @@ RuntimeOption patch_option(const char* name, const char* values,
           .help = help,
           .by_layer = true,
           .set =
-              [field, parse](Place place, std::string_view text) {
+              [field, parse](OptionPlace place, std::string_view text) {
                 return store(parse(text), place.patch.*field);
               },
           .get =
@@ -59,7 +59,7 @@ RuntimeOption policy_option(const char* name, const char* values,
       .name = name,
       .values = values,
       .help = help,
-      .set = [set](Place place,
+      .set = [set](OptionPlace place,
                    std::string_view text) { return set(place.policy, text); },
       .get = [get](const RuntimePolicy& policy,
                    const RuntimePatch&) { return get(policy); }};
@@ -79,26 +79,26 @@ constexpr std::string_view kActionValues = "ACTION,...";
 RuntimeOption actions_of_severity(const char* name, const char* help,
                                   std::vector<Severity> severities,
                                   bool printed) {
-  return {.name = name,
-          .values = std::string(kActionValues),
-          .help = help,
-          .by_layer = true,
-          .set = [severities](Place place, std::string_view text) -> Status {
-            const Result<ActionSet> actions = parse_actions(text);
-            if (!actions.ok()) return actions.status();
-            for (Severity severity : severities)
-              place.patch.severity_actions[severity] = actions.value();
-            return ok_status();
-          },
-          .get =
-              [severities, printed](const RuntimePolicy&,
-                                    const RuntimePatch& patch) {
-                const auto found =
-                    patch.severity_actions.find(severities.front());
-                return printed && found != patch.severity_actions.end()
-                           ? actions_text(found->second)
-                           : std::string();
-              }};
+  return {
+      .name = name,
+      .values = std::string(kActionValues),
+      .help = help,
+      .by_layer = true,
+      .set = [severities](OptionPlace place, std::string_view text) -> Status {
+        const Result<ActionSet> actions = parse_actions(text);
+        if (!actions.ok()) return actions.status();
+        for (Severity severity : severities)
+          place.patch.severity_actions[severity] = actions.value();
+        return ok_status();
+      },
+      .get =
+          [severities, printed](const RuntimePolicy&,
+                                const RuntimePatch& patch) {
+            const auto found = patch.severity_actions.find(severities.front());
+            return printed && found != patch.severity_actions.end()
+                       ? actions_text(found->second)
+                       : std::string();
+          }};
 }
 
 RuntimeOption actions_of_check(LiveCheck check) {
@@ -108,7 +108,7 @@ RuntimeOption actions_of_check(LiveCheck check) {
           .help = "What follows a violation of " + id + " alone",
           .by_layer = true,
           .set =
-              [check](Place place, std::string_view text) {
+              [check](OptionPlace place, std::string_view text) {
                 return store(parse_actions(text),
                              place.patch.check_actions[check]);
               },
@@ -129,7 +129,7 @@ RuntimeOption severity_of_check(LiveCheck check) {
           .by_layer = true,
           .is_check = true,
           .set =
-              [check](Place place, std::string_view text) {
+              [check](OptionPlace place, std::string_view text) {
                 return store(parse_severity(text),
                              place.patch.severities[check]);
               },
@@ -237,7 +237,7 @@ void add_dump(std::vector<RuntimeOption>& options) {
   options.push_back(policy_option(
       "seed", "N", "Of the random choices of calls and rows",
       [](RuntimePolicy& policy, std::string_view text) {
-        return store(parse_seed(text), policy.seed);
+        return store(seed_option(text), policy.seed);
       },
       [](const RuntimePolicy& policy) { return std::to_string(policy.seed); }));
 }

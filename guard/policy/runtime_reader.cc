@@ -146,7 +146,7 @@ std::string value_text(const RuntimeOption& option, const std::string& value) {
       list += (list.empty() ? "[" : ", ") + std::string(action);
     return list + ']';
   }
-  return option.name == "dump_dir" ? quoted(value) : value;
+  return option.name == "dump_dir" ? quoted_yaml(value) : value;
 }
 
 // The settings of one patch; `top` with those that are the policy's own.
@@ -188,7 +188,7 @@ std::string print_runtime(const RuntimePolicy& runtime) {
   for (std::size_t i = has_top ? 1 : 0; i < runtime.patches.size(); ++i) {
     const RuntimePatch& patch = runtime.patches[i];
     const std::string text = patch_text(runtime, patch, false, "      ");
-    layers += "    " + quoted(patch.layer_glob) + ':' +
+    layers += "    " + quoted_yaml(patch.layer_glob) + ':' +
               (text.empty() ? " {}\n" : '\n' + text);
   }
   return out + (layers.empty() ? "" : "  layers:\n" + layers);

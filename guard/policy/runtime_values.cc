@@ -11,11 +11,11 @@ namespace attnguard {
 namespace {
 
 constexpr std::int64_t kMostEvery = 1'000'000'000'000;
-constexpr std::size_t kLongestShown = 40;
+constexpr std::size_t kLongestOption = 40;
 
 Status expected(std::string_view what, std::string_view text) {
   return invalid_argument("expected " + std::string(what) + ", got '" +
-                          std::string(text.substr(0, kLongestShown)) + "'");
+                          std::string(text.substr(0, kLongestOption)) + "'");
 }
 
 struct Unit {
@@ -31,7 +31,7 @@ constexpr std::array<Unit, 3> kUnits = {{
 
 Status unknown(std::string_view what, std::string_view text,
                std::span<const std::string_view> known) {
-  text = text.substr(0, kLongestShown);
+  text = text.substr(0, kLongestOption);
   return invalid_argument("unknown " + std::string(what) + " '" +
                           std::string(text) + "'" + suggestion(text, known));
 }

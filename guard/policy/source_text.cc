@@ -29,7 +29,7 @@ std::string hex(std::string_view prefix, std::uint32_t value, int digits) {
   return std::string(prefix) + buffer;
 }
 
-bool is_control(std::uint32_t point) {
+bool is_control_character(std::uint32_t point) {
   return point < 0x20 || (point >= 0x7f && point < 0xa0);
 }
 
@@ -41,7 +41,8 @@ bool is_direction_override(std::uint32_t point) {
 
 // Control characters that YAML allows: tab, line feed, next line.
 bool is_yaml_char(std::uint32_t point) {
-  return !is_control(point) || point == '\t' || point == '\n' || point == 0x85;
+  return !is_control_character(point) || point == '\t' || point == '\n' ||
+         point == 0x85;
 }
 
 std::string normalized(std::string_view text) {
@@ -83,7 +84,7 @@ std::string visible_char(std::string_view text, std::size_t at,
     return hex("\\x", byte_at(text, at), 2);
   }
   const std::uint32_t point = code_point(text, at, length);
-  if (is_control(point)) return hex("\\x", point, 2);
+  if (is_control_character(point)) return hex("\\x", point, 2);
   if (is_direction_override(point)) return hex("\\u", point, 4);
   return std::string(text.substr(at, length));
 }

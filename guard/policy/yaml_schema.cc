@@ -58,7 +58,7 @@ constexpr std::array kSuppressionKeys = {
                        "After it the run fails."},
 };
 
-constexpr std::size_t kLongestShown = 60;  // code points of a name
+constexpr std::size_t kLongestName = 60;  // code points of a name
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -144,8 +144,8 @@ bool known_name(const YamlEntry& entry, std::string_view what,
     return true;
   sink.error(entry.key.offset,
              "unknown " + std::string(what) + " '" +
-                 visible_text(entry.name, kLongestShown) + "'" +
-                 suggestion(entry.name.substr(0, kLongestShown), known));
+                 visible_text(entry.name, kLongestName) + "'" +
+                 suggestion(entry.name.substr(0, kLongestName), known));
   return false;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kDeepest = 32;
 constexpr std::size_t kMostNodes = 500000;
-constexpr std::size_t kLongestShown = 60;  // code points of a value
+constexpr std::size_t kLongestValue = 60;  // code points of a value
 
 // Ends the parse from within an event.
 struct Stop {
@@ -163,13 +163,13 @@ class TreeBuilder final : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-struct Explanation {
+struct ParserAdvice {
   std::string_view parser_message;
   std::string_view ours;
 };
 
 // What the parser's words mean for the person who wrote the file.
-constexpr std::array<Explanation, 13> kExplanations = {{
+constexpr std::array<ParserAdvice, 13> kExplanations = {{
     {"the referenced anchor is not defined", kAliasRefused},
     {"alias not found after *", kAliasRefused},
     {"end of map not found",
@@ -206,7 +206,7 @@ void report_syntax(const SourceText& source, const YAML::Exception& error,
         "a tab cannot indent YAML; use blanks");
     return;
   }
-  for (const Explanation& explanation : kExplanations) {
+  for (const ParserAdvice& explanation : kExplanations) {
     if (error.msg != explanation.parser_message) continue;
     const bool in_brackets = explanation.ours.starts_with("expected ','");
     sink.error(offset,
@@ -230,7 +230,7 @@ std::string describe(const YamlNode& node) {
     case YamlNode::Kind::kRefused:
       break;
   }
-  return "'" + visible_text(node.text, kLongestShown) + "'";
+  return "'" + visible_text(node.text, kLongestValue) + "'";
 }
 
 std::optional<YamlNode> read_yaml(const SourceText& source,

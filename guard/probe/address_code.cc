@@ -1,9 +1,9 @@
 #include "guard/probe/address_code.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
+#include "guard/base/bits.h"
 #include "guard/base/rng.h"
 
 namespace attnguard {
@@ -11,11 +11,6 @@ namespace {
 
 constexpr int kMostBitsPerColumn = 8;  // exact in bf16
 constexpr std::uint64_t kCheckBitsSeed = 0x61646472;
-
-int bits_for(std::int64_t count) {
-  return static_cast<int>(std::bit_width(
-      static_cast<std::uint64_t>(std::max<std::int64_t>(count - 1, 0))));
-}
 
 }  // namespace
 

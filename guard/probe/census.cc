@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kKeySeed = 0x63656e6b;
 constexpr std::uint64_t kCodeSeed = 0x63656e63;
-constexpr std::int64_t kBase = 128;  // Digits are exact in every dtype.
+constexpr std::int64_t kCensusBase = 128;  // Digits are exact in every dtype.
 
 // Twice the roundoff at the smallest normal number.
 double smallest_subnormal(Dtype dtype) {
@@ -58,10 +58,12 @@ std::shared_ptr<const CensusScores> CensusScores::make(const Problem& problem,
       why_not = "census: ALiBi on both sides of a query cannot be taken back";
       return nullptr;
     }
-  for (std::int64_t rest = problem.slots_kv() - 1; rest > 0; rest /= kBase)
+  for (std::int64_t rest = problem.slots_kv() - 1; rest > 0;
+       rest /= kCensusBase)
     ++census->digits_;
   census->digits_ = std::max<std::int64_t>(census->digits_, 1);
-  const double top = std::pow(kBase, static_cast<double>(census->digits_ - 1));
+  const double top =
+      std::pow(kCensusBase, static_cast<double>(census->digits_ - 1));
   if (census->digits_ > census->channels_ ||
       problem.largest_alibi_slope() / problem.scale() * top >
           numerics.largest_input(problem.dtype) / 2) {
@@ -87,10 +89,10 @@ double CensusScores::score_error(std::int64_t head) const {
   const double channel = slope / problem_.scale();
   const double rounded = quantize(problem_.dtype, channel);
   // The largest digit of a key sets the step in which all of them are stored.
-  const double digit = static_cast<double>(
-      std::min(std::max<std::int64_t>(problem_.slots_kv() - 1, 1), kBase - 1));
+  const double digit = static_cast<double>(std::min(
+      std::max<std::int64_t>(problem_.slots_kv() - 1, 1), kCensusBase - 1));
   double places = 0;
-  for (std::int64_t m = 0; m < digits_; ++m) places = places * kBase + 1;
+  for (std::int64_t m = 0; m < digits_; ++m) places = places * kCensusBase + 1;
   return range * (std::abs(rounded - channel) / channel + 4 * unit_) +
          slope * places * digit * key_error_;
 }
@@ -99,7 +101,8 @@ void CensusScores::query_row(std::int64_t, std::int64_t head, std::int64_t,
                              double* to) const {
   std::fill_n(to, channels_, 0.0);
   double channel = -problem_.alibi_slope(head) / problem_.scale();
-  for (std::int64_t m = 0; m < digits_; ++m, channel *= kBase) to[m] = channel;
+  for (std::int64_t m = 0; m < digits_; ++m, channel *= kCensusBase)
+    to[m] = channel;
 }
 
 void CensusScores::key_row(std::int64_t batch, std::int64_t kv_head,
@@ -112,8 +115,9 @@ void CensusScores::key_row(std::int64_t batch, std::int64_t kv_head,
     if (c % 64 == 0) row = mix_bits(row);
     to[c] = (row >> (c % 64) & 1) != 0 ? 1.0 : -1.0;
   }
-  for (std::int64_t m = 0, rest = kv_index; m < digits_; ++m, rest /= kBase)
-    to[m] = static_cast<double>(rest % kBase);
+  for (std::int64_t m = 0, rest = kv_index; m < digits_;
+       ++m, rest /= kCensusBase)
+    to[m] = static_cast<double>(rest % kCensusBase);
 }
 
 CensusCode::CensusCode(const Problem& problem, std::int64_t columns,

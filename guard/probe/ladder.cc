@@ -10,7 +10,7 @@ namespace attnguard {
 namespace {
 
 constexpr int kDigitBits = 7;
-constexpr std::int64_t kBase = 1 << kDigitBits;
+constexpr std::int64_t kLadderBase = 1 << kDigitBits;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ std::shared_ptr<const LadderScores> LadderScores::make(const Problem& problem,
   // The smallest power of two that makes one step at least `gap` nats.
   const double unit = std::exp2(std::ceil(std::log2(gap / problem.scale())));
   const double largest = numerics.largest_input(problem.dtype);
-  const double top = std::pow(static_cast<double>(kBase),
+  const double top = std::pow(static_cast<double>(kLadderBase),
                               static_cast<double>(ladder->digits_ - 1));
   ladder->query_unit_ = unit;
   while (ladder->query_unit_ * top > largest / 2) {
@@ -76,7 +76,7 @@ std::shared_ptr<const LadderScores> LadderScores::make(const Problem& problem,
   // Rounding of a score (product with the scale, then with log2 e) must stay
   // far below one step.
   const double rounding = 4 * unit_roundoff(numerics.score) * range;
-  if (ladder->key_unit_ * static_cast<double>(kBase) > largest / 2 ||
+  if (ladder->key_unit_ * static_cast<double>(kLadderBase) > largest / 2 ||
       range / problem.scale() > dtype_info(numerics.score).max_finite / 2 ||
       range > dtype_info(numerics.score).max_finite / 2 ||
       rounding > step - gap + gap / 16) {
@@ -92,7 +92,7 @@ void LadderScores::query_row(std::int64_t, std::int64_t, std::int64_t,
                              double* to) const {
   std::fill_n(to, channels_, 0.0);
   double unit = query_unit_;
-  for (std::int64_t m = 0; m < digits_; ++m, unit *= kBase) to[m] = unit;
+  for (std::int64_t m = 0; m < digits_; ++m, unit *= kLadderBase) to[m] = unit;
 }
 
 void LadderScores::key_row(std::int64_t, std::int64_t, std::int64_t kv_index,
@@ -102,7 +102,7 @@ void LadderScores::key_row(std::int64_t, std::int64_t, std::int64_t kv_index,
       first_rank_ +
       (direction_ == Direction::kUp ? kv_index : len_kv_ - 1 - kv_index);
   for (std::int64_t m = 0; m < digits_; ++m, rank >>= kDigitBits)
-    to[m] = static_cast<double>(rank & (kBase - 1)) * key_unit_;
+    to[m] = static_cast<double>(rank & (kLadderBase - 1)) * key_unit_;
 }
 
 }  // namespace attnguard

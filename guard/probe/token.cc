@@ -20,7 +20,7 @@ std::int64_t own_row(const Problem& problem, std::int64_t batch,
   return -1;
 }
 
-struct Place {
+struct TokenPlace {
   std::uint64_t seed = 0;
   std::int64_t batch = 0, head = 0, kv_head = 0, token = 0, row = -1;
   std::int64_t owner = 0;  // the entry whose tensors hold the token
@@ -32,7 +32,7 @@ struct Place {
 
 class TokenScores final : public ScorePattern {
  public:
-  TokenScores(const Problem& problem, const Place& place)
+  TokenScores(const Problem& problem, const TokenPlace& place)
       : query_channels_(problem.head_dim_qk),
         key_channels_(problem.score_channels()),
         place_(place) {}
@@ -60,12 +60,12 @@ class TokenScores final : public ScorePattern {
  private:
   std::int64_t query_channels_;
   std::int64_t key_channels_;
-  Place place_;
+  TokenPlace place_;
 };
 
 class TokenValues final : public ValuePattern {
  public:
-  TokenValues(const Problem& problem, const Place& place)
+  TokenValues(const Problem& problem, const TokenPlace& place)
       : columns_(problem.head_dim_v), place_(place) {}
 
   std::string name() const override {
@@ -82,20 +82,20 @@ class TokenValues final : public ValuePattern {
 
  private:
   std::int64_t columns_;
-  Place place_;
+  TokenPlace place_;
 };
 
 }  // namespace
 
 OneToken::OneToken(const Problem& problem, std::uint64_t seed,
                    std::int64_t batch, std::int64_t head, std::int64_t token) {
-  const Place place{seed,
-                    batch,
-                    head,
-                    problem.kv_head_of(head),
-                    token,
-                    own_row(problem, batch, token),
-                    problem.owner(batch, token)};
+  const TokenPlace place{seed,
+                         batch,
+                         head,
+                         problem.kv_head_of(head),
+                         token,
+                         own_row(problem, batch, token),
+                         problem.owner(batch, token)};
   scores_ = std::make_shared<TokenScores>(problem, place);
   values_ = std::make_shared<TokenValues>(problem, place);
 }

@@ -8,14 +8,14 @@
 namespace attnguard {
 namespace {
 
-Status expected(std::string_view what, std::string_view text) {
+Status not_what_is_expected(std::string_view what, std::string_view text) {
   return invalid_argument("expected " + std::string(what) + ", got '" +
                           std::string(text) + "'");
 }
 
 Status set_int(std::int64_t& field, std::string_view text) {
   const auto value = parse_int(text);
-  if (!value) return expected("an integer", text);
+  if (!value) return not_what_is_expected("an integer", text);
   field = *value;
   return ok_status();
 }
@@ -25,7 +25,7 @@ Status set_lengths(std::vector<std::int64_t>& field, std::string_view text) {
   for (std::string_view piece : split(text, ',')) {
     const auto value = parse_int(piece);
     if (!value)
-      return expected(
+      return not_what_is_expected(
           "a length or comma-separated lengths, one per batch "
           "entry",
           text);
@@ -60,11 +60,13 @@ Status set_strides(std::optional<Shape4>& field, std::string_view text) {
   const auto pieces = split(text, ',');
   Shape4 strides = {0, 0, 0, 0};
   if (pieces.size() != 4)
-    return expected("four strides: batch,head,position,channel", text);
+    return not_what_is_expected("four strides: batch,head,position,channel",
+                                text);
   for (std::size_t i = 0; i < 4; ++i) {
     const auto value = parse_int(pieces[i]);
     if (!value)
-      return expected("four strides: batch,head,position,channel", text);
+      return not_what_is_expected("four strides: batch,head,position,channel",
+                                  text);
     strides[i] = *value;
   }
   field = strides;
@@ -73,7 +75,7 @@ Status set_strides(std::optional<Shape4>& field, std::string_view text) {
 
 Status set_number(std::optional<double>& field, std::string_view text) {
   const auto value = parse_double(text);
-  if (!value) return expected("a number", text);
+  if (!value) return not_what_is_expected("a number", text);
   field = *value;
   return ok_status();
 }
@@ -83,8 +85,8 @@ Status set_numbers(std::vector<double>& field, std::string_view text) {
   for (std::string_view piece : split(text, ',')) {
     const auto value = parse_double(piece);
     if (!value)
-      return expected("a number or comma-separated numbers, one per head",
-                      text);
+      return not_what_is_expected(
+          "a number or comma-separated numbers, one per head", text);
     numbers.push_back(*value);
   }
   field = std::move(numbers);
@@ -92,7 +94,8 @@ Status set_numbers(std::vector<double>& field, std::string_view text) {
 }
 
 Status set_flag(bool& field, std::string_view text) {
-  if (text != "true" && text != "false") return expected("true or false", text);
+  if (text != "true" && text != "false")
+    return not_what_is_expected("true or false", text);
   field = text == "true";
   return ok_status();
 }

@@ -12,7 +12,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<std::int64_t, 15> kLengths = {
+constexpr std::array<std::int64_t, 15> kRandomLengths = {
     0, 1, 2, 3, 7, 16, 31, 32, 33, 63, 64, 65, 100, 129, 150};
 constexpr std::array<std::int64_t, 8> kHeadDims = {1, 3, 8, 16, 17, 24, 64, 80};
 constexpr std::array<Layout, 3> kLayouts = {Layout::kBhsd, Layout::kBshd,
@@ -120,8 +120,8 @@ void draw_lengths(Problem& problem, Draw& draw) {
   problem.seq_len_q.clear();
   problem.seq_len_kv.clear();
   for (std::int64_t b = 0; b < entries; ++b) {
-    problem.seq_len_q.push_back(draw.pick(kLengths));
-    problem.seq_len_kv.push_back(draw.pick(kLengths));
+    problem.seq_len_q.push_back(draw.pick(kRandomLengths));
+    problem.seq_len_kv.push_back(draw.pick(kRandomLengths));
   }
   // Self-attention and decode, which two random lengths hardly ever are.
   switch (draw.below(4)) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kTextIndent = 2;
 constexpr std::size_t kPictureIndent = 4;
 
-std::vector<std::string_view> lines_of(std::string_view page) {
+std::vector<std::string_view> page_lines(std::string_view page) {
   std::vector<std::string_view> lines;
   while (!page.empty()) {
     const std::size_t end = std::min(page.find('\n'), page.size());
@@ -33,7 +33,7 @@ std::size_t indent_of(std::string_view line) {
 
 std::string explain_lead(std::string_view page) {
   std::string lead;
-  const std::vector<std::string_view> lines = lines_of(page);
+  const std::vector<std::string_view> lines = page_lines(page);
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const std::size_t indent = indent_of(lines[i]);
     if (indent == kTextIndent)
@@ -47,7 +47,7 @@ std::string explain_lead(std::string_view page) {
 std::string explain_markdown(std::string_view page) {
   std::string out;
   bool in_picture = false;
-  const std::vector<std::string_view> lines = lines_of(page);
+  const std::vector<std::string_view> lines = page_lines(page);
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const std::size_t indent = indent_of(lines[i]);
     if (indent == std::string_view::npos) {

@@ -9,13 +9,7 @@
 namespace attnguard {
 namespace {
 
-bool is_listed(const ProblemResult& problem) {
-  return problem.verdict == Verdict::kViolation ||
-         problem.verdict == Verdict::kInconclusive ||
-         problem.verdict == Verdict::kEngineError || has_warning(problem);
-}
-
-std::vector<std::string> failing_checks(const ProblemResult& problem) {
+std::vector<std::string> title_checks(const ProblemResult& problem) {
   const Verdict wanted = problem.verdict == Verdict::kInconclusive
                              ? Verdict::kInconclusive
                              : Verdict::kViolation;
@@ -60,6 +54,12 @@ const ProblemResult* most_telling(
 
 }  // namespace
 
+bool is_listed(const ProblemResult& problem) {
+  return problem.verdict == Verdict::kViolation ||
+         problem.verdict == Verdict::kInconclusive ||
+         problem.verdict == Verdict::kEngineError || has_warning(problem);
+}
+
 std::string FailureGroup::title() const {
   std::string out;
   for (const std::string& id : checks) out += (out.empty() ? "" : ", ") + id;
@@ -70,7 +70,7 @@ std::vector<FailureGroup> failure_groups(const RunResult& run) {
   std::vector<FailureGroup> groups;
   for (const ProblemResult& problem : run.problems) {
     if (!is_listed(problem)) continue;
-    std::vector<std::string> checks = failing_checks(problem);
+    std::vector<std::string> checks = title_checks(problem);
     auto group = std::ranges::find_if(groups, [&](const FailureGroup& g) {
       return g.verdict == problem.verdict && g.checks == checks;
     });

@@ -29,6 +29,10 @@ struct FailureGroup {
 // warnings; larger groups before smaller ones.
 std::vector<FailureGroup> failure_groups(const RunResult& run);
 
+// True for what a report lists: violations, engine errors, what is inconclusive
+// and warnings.
+bool is_listed(const ProblemResult& problem);
+
 // The problem's place as "policy.yaml:14:5"; empty when it has none.
 std::string place_name(const SourceLocation& location);
 

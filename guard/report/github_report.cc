@@ -17,7 +17,7 @@ namespace attnguard {
 namespace {
 
 constexpr std::size_t kMostAnnotations = 10;
-constexpr std::size_t kMostText = 2000;  // Bytes of a message.
+constexpr std::size_t kMostMessage = 2000;  // Bytes of a message.
 
 struct Annotation {
   const Issue* first = nullptr;
@@ -69,10 +69,11 @@ std::string annotation_line(const Annotation& one) {
     if (!issue.problem->replay.empty())
       text += "\nreplay: " + issue.problem->replay;
   }
-  return line + "::" + github_message(shortened(text, kMostText)) + "\n";
+  return line + "::" + github_message(shortened(text, kMostMessage)) + "\n";
 }
 
-std::string render(std::span<const RunResult> results, const ReportOptions&) {
+std::string render_github(std::span<const RunResult> results,
+                          const ReportOptions&) {
   const std::vector<Issue> issues =
       worst_first(not_suppressed(issues_of(results)));
   const std::vector<Annotation> all = annotations_of(issues);
@@ -100,6 +101,6 @@ std::string render(std::span<const RunResult> results, const ReportOptions&) {
 
 const ReportFormat kReportGithub = {
     "github", "annotations for GitHub Actions: the worst ten, the rest counted",
-    render};
+    render_github};
 
 }  // namespace attnguard

@@ -12,8 +12,8 @@
 namespace attnguard {
 namespace {
 
-constexpr std::size_t kMostFindings = 20;  // Rows of a table.
-constexpr std::size_t kMostProblems = 50;  // Lines of a list.
+constexpr std::size_t kMostFindings = 20;   // Rows of a table.
+constexpr std::size_t kMostListItems = 50;  // Lines of a list.
 
 using Index = std::int64_t Finding::*;
 
@@ -81,7 +81,7 @@ std::string findings(const ProblemResult& problem) {
   return out;
 }
 
-std::string reasons(const ProblemResult& problem) {
+std::string html_reasons(const ProblemResult& problem) {
   std::string out;
   if (!problem.note.empty()) out += "<p>" + html_name(problem.note) + "</p>";
   for (const CheckResult& check : problem.checks)
@@ -118,7 +118,7 @@ std::string heading(const FailureGroup& group) {
 
 std::string problem_list(const FailureGroup& group) {
   std::string items;
-  const std::size_t shown = std::min(group.problems.size(), kMostProblems);
+  const std::size_t shown = std::min(group.problems.size(), kMostListItems);
   for (std::size_t i = 0; i < shown; ++i) {
     const ProblemResult& problem = *group.problems[i];
     const std::string place = place_name(problem.location);
@@ -148,7 +148,8 @@ std::string html_group(const FailureGroup& group, const std::string& id) {
       warns ? warning_badge() : verdict_badge(group.verdict),
       html_name(heading(group)), counted(std::ssize(group.problems), "problem"),
       html_name(group.title()), html_name(shown.problem_line));
-  out += reasons(shown) + cause(shown) + html_influence_map(shown, id + "-map");
+  out += html_reasons(shown) + cause(shown) +
+         html_influence_map(shown, id + "-map");
   const std::string whole = html_whole_matrix(shown, id + "-whole");
   if (!whole.empty())
     out += html_details("Where the findings lie in the whole matrix", whole,

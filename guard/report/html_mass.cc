@@ -42,7 +42,7 @@ Masses masses_of(const ProblemResult& problem) {
   return masses;
 }
 
-std::string short_number(double value) {
+std::string axis_number(double value) {
   return std::isfinite(value) ? fmt::format("{:.4g}", value)
                               : format_double(value);
 }
@@ -133,8 +133,8 @@ class Plot {
           "<path class=\"stem\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/><circle "
           "class=\"observed\" cx=\"{0:.1f}\" cy=\"{2:.1f}\" r=\"3.5\"><title>"
           "query {3}: {4} instead of {5}</title></circle>",
-          at, y(to), y(row->observed), row->query, short_number(row->observed),
-          short_number(row->expected));
+          at, y(to), y(row->observed), row->query, axis_number(row->observed),
+          axis_number(row->expected));
     }
     return out;
   }

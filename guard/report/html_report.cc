@@ -171,7 +171,7 @@ std::string run_section(const RunResult& run, const std::string& id,
          suppressions(run) + unsupported(run) + "</section>\n";
 }
 
-std::string engine_table(std::span<const RunResult> results) {
+std::string html_engines(std::span<const RunResult> results) {
   std::string rows;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const RunResult& run = results[i];
@@ -224,8 +224,8 @@ std::string footer(const ReportOptions& options) {
          "</footer>\n";
 }
 
-std::string render(std::span<const RunResult> results,
-                   const ReportOptions& options) {
+std::string render_html(std::span<const RunResult> results,
+                        const ReportOptions& options) {
   const Verdict verdict = combine_runs(results);
   const std::string counts = problem_counts(totals_of(results));
   std::string out = fmt::format(
@@ -243,7 +243,7 @@ std::string render(std::span<const RunResult> results,
       "<p>{}</p></header>\n<main id=\"content\">\n",
       verdict_css(verdict), html_name(options.version), verdict_badge(verdict),
       counts);
-  if (results.size() > 1) out += engine_table(results);
+  if (results.size() > 1) out += html_engines(results);
   for (std::size_t i = 0; i < results.size(); ++i)
     out += run_section(results[i], fmt::format("run-{}", i + 1), options);
   return out + explanations(options) + "</main>\n" + footer(options) +
@@ -254,6 +254,6 @@ std::string render(std::span<const RunResult> results,
 
 const ReportFormat kReportHtml = {
     "html", "for people in a browser: one file, with the influence map",
-    render};
+    render_html};
 
 }  // namespace attnguard

@@ -11,9 +11,9 @@
 namespace attnguard {
 namespace {
 
-constexpr double kDigit = 6.2;  // Width of one digit of a label.
-constexpr double kTop = 36;     // Above the cells: "key" and the numbers.
-constexpr std::size_t kMostSentences = 24;  // Of the description.
+constexpr double kDigit = 6.2;    // Width of one digit of a label.
+constexpr double kCellsTop = 36;  // Above the cells: "key" and the numbers.
+constexpr std::size_t kMostDescribed = 24;  // Of the description.
 
 constexpr std::array<CellLook, 4> kLooks = {{
     {'#', "seen", "moves it, and may", false},
@@ -112,7 +112,7 @@ Size size_of(const InfluenceMap& map) {
       std::to_string(map.first_row + std::ssize(map.cells)).size());
   size.left = std::max(44.0, kDigit * digits + 12);
   size.width = size.left + columns * size.cell + 2;
-  size.height = kTop + rows * size.cell + 2;
+  size.height = kCellsTop + rows * size.cell + 2;
   return size;
 }
 
@@ -130,23 +130,23 @@ std::string labels(std::size_t rows, std::size_t columns,
   std::string out = fmt::format(
       "<text class=\"axis\" x=\"{}\" y=\"12\">key</text>"
       "<text class=\"axis\" x=\"2\" y=\"{}\">query</text>",
-      left, kTop - 6);
+      left, kCellsTop - 6);
   for (std::size_t c = 0; c < columns; c += step)
     out +=
         fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                    left + (static_cast<double>(c) + 0.5) * cell, kTop - 6,
+                    left + (static_cast<double>(c) + 0.5) * cell, kCellsTop - 6,
                     number(map.first_column, c));
   for (std::size_t r = 0; r < rows; r += row_step)
-    out +=
-        fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
-                    left - 6, kTop + (static_cast<double>(r) + 0.5) * cell + 4,
-                    number(map.first_row, r));
+    out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+                       left - 6,
+                       kCellsTop + (static_cast<double>(r) + 0.5) * cell + 4,
+                       number(map.first_row, r));
   return out;
 }
 
 std::string description(const InfluenceMap& map) {
   std::string out;
-  for (const std::string& sentence : influence_sentences(map, kMostSentences))
+  for (const std::string& sentence : influence_sentences(map, kMostDescribed))
     out += (out.empty() ? "" : "; ") + sentence;
   return out.empty() ? "every cell is as it should be" : out;
 }
@@ -166,7 +166,7 @@ std::string body(const InfluenceMap& map, const MapPicture& picture) {
          fmt::format(
              "<g transform=\"translate({} {}) scale({})\">"
              "<g id=\"{}-cells\">",
-             size.left, kTop, size.cell, picture.id) +
+             size.left, kCellsTop, size.cell, picture.id) +
          cell_runs(map, picture.view) +
          (difference && marked ? marks(map) : "") +
          (marked ? grid(rows, columns) : "") + "</g>" +

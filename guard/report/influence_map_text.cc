@@ -9,7 +9,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::size_t kMostSentences = 3;  // Wrong rows told in words.
+constexpr std::size_t kMostTold = 3;  // Wrong rows told in words.
 constexpr std::size_t kIndent = 2;
 
 struct Sign {
@@ -25,7 +25,7 @@ constexpr std::array<Sign, 4> kSigns = {{
     {'o', Ink::kYellow, "does not move it, and should"},
 }};
 
-bool is_wrong(char cell) { return cell == 'X' || cell == 'o'; }
+bool is_wrong_cell(char cell) { return cell == 'X' || cell == 'o'; }
 
 struct Window {
   std::size_t begin = 0;
@@ -101,7 +101,7 @@ std::string key_list(const InfluenceMap& map, const std::string& row,
 
 std::string in_words(const InfluenceMap& map) {
   std::string out;
-  for (const std::string& sentence : influence_sentences(map, kMostSentences))
+  for (const std::string& sentence : influence_sentences(map, kMostTold))
     out += "  " + sentence + "\n";
   return out.empty() ? out : out + "\n";
 }
@@ -151,7 +151,7 @@ std::string draw_influence_map(const InfluenceMap& map, const Painter& paint,
   if (columns == 0) return {};
   std::size_t wrong_row = 0, wrong_column = 0;
   for (std::size_t r = map.cells.size(); r-- > 0;) {
-    const auto wrong = std::ranges::find_if(map.cells[r], is_wrong);
+    const auto wrong = std::ranges::find_if(map.cells[r], is_wrong_cell);
     if (wrong == map.cells[r].end()) continue;
     wrong_row = r;
     wrong_column = static_cast<std::size_t>(wrong - map.cells[r].begin());

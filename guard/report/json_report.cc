@@ -20,9 +20,9 @@
 //
 // JSON has no NaN and no infinities: they are the strings "NaN", "Infinity"
 // and "-Infinity". An index that does not apply is null.
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "guard/report/json_values.h"
 #include "guard/report/report_table.h"
 #include "guard/report/totals.h"
 
@@ -31,17 +31,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kSchemaVersion = 1;
-
-Json number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-
-Json index(std::int64_t value) {
-  return value < 0 ? Json(nullptr) : Json(value);
-}
+constexpr int kReportSchemaVersion = 1;
 
 Json totals_json(const Totals& totals) {
   Json problems = Json::object();
@@ -54,24 +44,24 @@ Json totals_json(const Totals& totals) {
           {"suppressed", totals.suppressed},
           {"warnings", totals.warnings},
           {"engine_calls", totals.engine_calls},
-          {"engine_seconds", number(totals.engine_seconds)},
-          {"guard_seconds", number(totals.guard_seconds)},
-          {"guard_share", number(totals.guard_share())}};
+          {"engine_seconds", json_number<Json>(totals.engine_seconds)},
+          {"guard_seconds", json_number<Json>(totals.guard_seconds)},
+          {"guard_share", json_number<Json>(totals.guard_share())}};
 }
 
 Json finding_json(const Finding& finding) {
   return {{"kind", finding_kind_name(finding.kind)},
           {"probe", finding.probe},
-          {"batch", index(finding.batch)},
-          {"head", index(finding.head)},
-          {"query", index(finding.query)},
-          {"key", index(finding.key)},
-          {"channel", index(finding.channel)},
+          {"batch", json_index<Json>(finding.batch)},
+          {"head", json_index<Json>(finding.head)},
+          {"query", json_index<Json>(finding.query)},
+          {"key", json_index<Json>(finding.key)},
+          {"channel", json_index<Json>(finding.channel)},
           {"tensor", finding.tensor.empty() ? Json() : Json(finding.tensor)},
           {"element", finding.tensor.empty() ? Json() : Json(finding.element)},
-          {"observed", number(finding.observed)},
-          {"expected", number(finding.expected)},
-          {"bound", number(finding.bound)},
+          {"observed", json_number<Json>(finding.observed)},
+          {"expected", json_number<Json>(finding.expected)},
+          {"bound", json_number<Json>(finding.bound)},
           {"message", finding.message},
           {"suppressed",
            finding.suppressed.empty() ? Json() : Json(finding.suppressed)}};
@@ -128,7 +118,7 @@ Json check_json(const CheckResult& check) {
           {"coverage", check.coverage},
           {"num_findings", check.num_findings},
           {"num_by_kind", kinds_json(check)},
-          {"largest_difference", number(check.largest_difference)},
+          {"largest_difference", json_number<Json>(check.largest_difference)},
           {"largest_probe", check.largest_probe},
           {"num_suppressed", check.num_suppressed},
           {"accepted", accepted_json(check)},
@@ -155,7 +145,7 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
          {"convention", one.is_convention() ? Json(one.convention) : Json()},
          {"calls_reproduced", one.calls_reproduced},
          {"reproduces_all", one.reproduces_all},
-         {"largest_difference", number(one.largest_difference)},
+         {"largest_difference", json_number<Json>(one.largest_difference)},
          {"told_apart", one.told_apart}});
   return {{"explanations", std::move(explanations)},
           {"equally_good", diagnosis.equally_good},
@@ -188,8 +178,8 @@ Json problem_json(const ProblemResult& problem) {
           {"unchecked", problem.unchecked},
           {"note", problem.note},
           {"engine_calls", problem.engine_calls},
-          {"engine_seconds", number(problem.engine_seconds)},
-          {"guard_seconds", number(problem.guard_seconds)},
+          {"engine_seconds", json_number<Json>(problem.engine_seconds)},
+          {"guard_seconds", json_number<Json>(problem.guard_seconds)},
           {"check_verdicts", check_verdicts_json(problem)},
           {"smallest_failing", problem.smallest_failing},
           {"replay", problem.replay},
@@ -223,13 +213,13 @@ Json run_json(const RunResult& run) {
           {"suppressions", std::move(suppressions)}};
 }
 
-std::string render(std::span<const RunResult> results,
-                   const ReportOptions& options) {
+std::string render_json(std::span<const RunResult> results,
+                        const ReportOptions& options) {
   Json runs = Json::array();
   for (const RunResult& run : results) runs.push_back(run_json(run));
   const Verdict verdict = combine_runs(results);
   const Json report = {
-      {"schema_version", kSchemaVersion},
+      {"schema_version", kReportSchemaVersion},
       {"tool",
        {{"name", "attnguard"},
         {"version", options.version},
@@ -247,6 +237,6 @@ const ReportFormat kReportJson = {
     "json",
     "everything, for programs: schema_version 1, "
     "share/attnguard/attnguard-report.schema.json",
-    render};
+    render_json};
 
 }  // namespace attnguard

@@ -260,8 +260,8 @@ Counts write_suite(pugi::xml_node root, const RunResult& run,
   return counts;
 }
 
-std::string render(std::span<const RunResult> results,
-                   const ReportOptions& options) {
+std::string render_junit(std::span<const RunResult> results,
+                         const ReportOptions& options) {
   pugi::xml_document document;
   pugi::xml_node declaration = document.append_child(pugi::node_declaration);
   set(declaration, "version", "1.0");
@@ -281,6 +281,6 @@ std::string render(std::span<const RunResult> results,
 
 const ReportFormat kReportJunit = {
     "junit", "JUnit XML, for CI servers: a testcase per problem and check",
-    render};
+    render_junit};
 
 }  // namespace attnguard

@@ -16,16 +16,16 @@
 namespace attnguard {
 namespace {
 
-constexpr std::size_t kMostGroups = 8;    // Of one engine.
-constexpr std::size_t kMostEngines = 20;  // With details.
-constexpr std::size_t kMostText = 1000;   // Bytes of a name or line.
+constexpr std::size_t kMostDetails = 8;      // Of one engine.
+constexpr std::size_t kMostEngines = 20;     // With details.
+constexpr std::size_t kMostMarkdown = 1000;  // Bytes of a name or line.
 
 std::string text_of(std::string_view text) {
-  return markdown_text(shortened(text, kMostText));
+  return markdown_text(shortened(text, kMostMarkdown));
 }
 
 std::string code_of(std::string_view text) {
-  return markdown_code(shortened(text, kMostText));
+  return markdown_code(shortened(text, kMostMarkdown));
 }
 
 // Lines that stay as they are, whatever they hold.
@@ -37,7 +37,7 @@ std::string code_block(std::string_view text) {
   return fence + "text\n" + plain + fence + "\n\n";
 }
 
-std::string engine_table(std::span<const RunResult> results) {
+std::string markdown_engines(std::span<const RunResult> results) {
   std::string out =
       "| engine | verdict | problems | findings | warnings | engine time |\n"
       "|---|---|---|---:|---:|---:|\n";
@@ -119,21 +119,21 @@ std::string run_text(const RunResult& run) {
   if (!run.note.empty()) out += text_of(run.note) + "\n\n";
   out += check_table(run);
   const std::vector<FailureGroup> groups = failure_groups(run);
-  for (std::size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i)
+  for (std::size_t i = 0; i < std::min(groups.size(), kMostDetails); ++i)
     out += group_text(groups[i]);
-  if (groups.size() > kMostGroups)
+  if (groups.size() > kMostDetails)
     out += fmt::format(
         "and {} with other failing checks\n\n",
-        counted(std::ssize(groups) - static_cast<std::ptrdiff_t>(kMostGroups),
+        counted(std::ssize(groups) - static_cast<std::ptrdiff_t>(kMostDetails),
                 "more group"));
   return out;
 }
 
-std::string render(std::span<const RunResult> results,
-                   const ReportOptions& options) {
+std::string render_markdown(std::span<const RunResult> results,
+                            const ReportOptions& options) {
   std::string out =
       "## attnguard: " + verdict_words(combine_runs(results)) + "\n\n";
-  if (!results.empty()) out += engine_table(results);
+  if (!results.empty()) out += markdown_engines(results);
   for (std::size_t i = 0; i < std::min(results.size(), kMostEngines); ++i)
     out += run_text(results[i]);
   if (results.size() > kMostEngines)
@@ -148,6 +148,7 @@ std::string render(std::span<const RunResult> results,
 }  // namespace
 
 const ReportFormat kReportMarkdown = {
-    "markdown", "for job summaries and comments at a code host", render};
+    "markdown", "for job summaries and comments at a code host",
+    render_markdown};
 
 }  // namespace attnguard

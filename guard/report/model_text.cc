@@ -10,7 +10,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::size_t kMostFindings = 3;  // Of each check, in words.
+constexpr std::size_t kMostOfACheck = 3;  // Of each check, in words.
 
 std::string heading(const ModelResult& result, const Painter& paint) {
   const auto line = [&](std::string_view name, const std::string& value) {
@@ -81,14 +81,14 @@ std::string findings(const ModelResult& result, const Painter& paint) {
                                 : "") +
         "\n";
     if (!check.note.empty()) out += indented(terminal_text(check.note), 2);
-    for (std::size_t i = 0; i < std::min(kMostFindings, check.findings.size());
+    for (std::size_t i = 0; i < std::min(kMostOfACheck, check.findings.size());
          ++i)
       out +=
           indented(fmt::format("{}: {}", terminal_text(check.findings[i].probe),
                                terminal_text(check.findings[i].message)),
                    2);
     const auto told = static_cast<std::int64_t>(
-        std::min(kMostFindings, check.findings.size()));
+        std::min(kMostOfACheck, check.findings.size()));
     if (check.num_findings > told)
       out += fmt::format("  and {} more\n", check.num_findings - told);
     out += "\n";

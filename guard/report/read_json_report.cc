@@ -10,9 +10,9 @@
 namespace attnguard {
 namespace {
 
-using Json = nlohmann::json;
+using ReadJson = nlohmann::json;
 
-constexpr int kSchemaVersion = 1;
+constexpr int kReadSchemaVersion = 1;
 constexpr std::size_t kNumFindingKinds = 9;
 
 // What is wrong with the text; leaves this file as a Status.
@@ -23,7 +23,7 @@ struct Mistake {
 // A part of the report and where it lies.
 class Node {
  public:
-  Node(const Json& json, std::string path)
+  Node(const ReadJson& json, std::string path)
       : json_(&json), path_(std::move(path)) {}
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -99,7 +99,7 @@ class Node {
   }
 
  private:
-  const Json* json_;
+  const ReadJson* json_;
   std::string path_;
 };
 
@@ -272,9 +272,10 @@ RunResult read_run(const Node& node) {
 }
 
 JsonReport read_report(const Node& root) {
-  if (root.at("schema_version").integer<int>() != kSchemaVersion)
+  if (root.at("schema_version").integer<int>() != kReadSchemaVersion)
     root.at("schema_version")
-        .fail("this attnguard reads version " + std::to_string(kSchemaVersion));
+        .fail("this attnguard reads version " +
+              std::to_string(kReadSchemaVersion));
   JsonReport report;
   const Node tool = root.at("tool");
   if (tool.at("name").text() != "attnguard")
@@ -290,12 +291,12 @@ JsonReport read_report(const Node& root) {
 
 Result<JsonReport> read_json_report(std::string_view text) {
   try {
-    const Json json = Json::parse(text);
+    const ReadJson json = ReadJson::parse(text);
     return read_report(Node(json, ""));
   } catch (const Mistake& mistake) {
     return invalid_argument("no report of 'attnguard check --format json': " +
                             mistake.message);
-  } catch (const Json::parse_error& error) {
+  } catch (const ReadJson::parse_error& error) {
     return invalid_argument("no JSON: byte " + std::to_string(error.byte) +
                             " is not what belongs there");
   }

@@ -57,7 +57,7 @@ std::string map_code_points(std::string_view text, Append append) {
 }
 
 // C0, DEL and C1, but the line break.
-bool is_control(std::uint32_t value) {
+bool is_control_point(std::uint32_t value) {
   return (value < 0x20 && value != '\n') || (value >= 0x7F && value < 0xA0);
 }
 
@@ -71,7 +71,7 @@ bool is_invisible(std::uint32_t value) {
 
 void append_html(std::uint32_t value, std::string_view bytes,
                  std::string& out) {
-  if (is_control(value)) {
+  if (is_control_point(value)) {
     out += fmt::format("\\x{:02x}", value);
   } else if (is_invisible(value)) {
     out += fmt::format("\\u{:04x}", value);
@@ -97,7 +97,7 @@ std::string percent_encoded(std::string_view text, std::string_view chars) {
 std::string terminal_text(std::string_view text) {
   return map_code_points(
       text, [](std::uint32_t value, std::string_view bytes, std::string& out) {
-        if (is_control(value))
+        if (is_control_point(value))
           out += fmt::format("\\x{:02x}", value);
         else
           out += bytes;

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostResults = 25000;
 constexpr std::size_t kMostBytes = 8'000'000;  // Of the results, uncompressed.
-constexpr std::size_t kMostText = 4000;        // Bytes of one text.
+constexpr std::size_t kMostSarifText = 4000;   // Bytes of one text.
 constexpr std::string_view kProblemsFile = "attnguard-problems.txt";
 
 constexpr RuleText kOwnRules[] = {
@@ -49,7 +49,7 @@ constexpr RuleText kOwnRules[] = {
 
 // Square brackets are links in a message.
 std::string message_text(std::string_view text) {
-  const std::string plain = terminal_text(shortened(text, kMostText));
+  const std::string plain = terminal_text(shortened(text, kMostSarifText));
   if (plain.find("](") == std::string::npos) return plain;
   std::string out;
   for (char c : plain) {
@@ -246,8 +246,8 @@ Json problems_artifact(const ProblemLines& lines) {
           {"contents", {{"text", lines.text()}}}};
 }
 
-std::string render(std::span<const RunResult> results,
-                   const ReportOptions& options) {
+std::string render_sarif(std::span<const RunResult> results,
+                         const ReportOptions& options) {
   Rules rules(options.rules);
   ProblemLines lines;
   Json list = Json::array();
@@ -275,6 +275,6 @@ std::string render(std::span<const RunResult> results,
 
 const ReportFormat kReportSarif = {
     "sarif", "SARIF 2.1.0, for code scanning: a result per problem and check",
-    render};
+    render_sarif};
 
 }  // namespace attnguard

@@ -15,26 +15,26 @@ namespace {
 constexpr std::size_t kMostRows = 5;   // Findings shown per check.
 constexpr std::size_t kMostNames = 4;  // Row numbers in a sentence.
 
-struct Entry {
+struct FindingEntry {
   std::size_t number = 0;  // of the problem, from 1
   const ProblemResult* problem = nullptr;
   const Finding* finding = nullptr;
 };
 
-struct Group {
+struct FindingGroup {
   std::string check;
   bool warning_only = true;
   std::int64_t total = 0;
   std::int64_t problems = 0;
-  std::vector<Entry> entries;  // Those kept; total counts all.
+  std::vector<FindingEntry> entries;  // Those kept; total counts all.
 };
 
-std::vector<Group> group_by_check(const RunResult& run) {
-  std::vector<Group> groups;
+std::vector<FindingGroup> group_by_check(const RunResult& run) {
+  std::vector<FindingGroup> groups;
   for (std::size_t p = 0; p < run.problems.size(); ++p) {
     for (const CheckResult& check : run.problems[p].checks) {
       if (check.verdict != Verdict::kViolation || check.suppressed()) continue;
-      auto group = std::ranges::find(groups, check.check, &Group::check);
+      auto group = std::ranges::find(groups, check.check, &FindingGroup::check);
       if (group == groups.end()) {
         groups.push_back({.check = check.check, .entries = {}});
         group = groups.end() - 1;
@@ -51,7 +51,7 @@ std::vector<Group> group_by_check(const RunResult& run) {
 }
 
 // True for a leak of a key behind the row's own token under a causal mask.
-bool is_from_the_future(const Entry& entry) {
+bool is_from_the_future(const FindingEntry& entry) {
   const Finding& finding = *entry.finding;
   const Problem& problem = entry.problem->problem;
   if (finding.kind != FindingKind::kLeak || finding.query < 0 ||
@@ -107,15 +107,15 @@ std::string kind_sentence(FindingKind kind, bool mass_is_one) {
 }
 
 // What the group says, in the order of its findings, each sentence once.
-std::vector<std::string> sentences(const Group& group) {
+std::vector<std::string> sentences(const FindingGroup& group) {
   std::set<std::int64_t> future_rows;
   std::vector<std::string> out;
   const bool mass_is_one =
-      std::ranges::all_of(group.entries, [](const Entry& entry) {
+      std::ranges::all_of(group.entries, [](const FindingEntry& entry) {
         return entry.finding->kind != FindingKind::kMass ||
                entry.finding->expected == 1;
       });
-  for (const Entry& entry : group.entries) {
+  for (const FindingEntry& entry : group.entries) {
     if (is_from_the_future(entry)) {
       future_rows.insert(entry.finding->query);
       continue;
@@ -148,20 +148,21 @@ std::string index_text(std::int64_t index) {
 
 using Index = std::int64_t Finding::*;
 
-void add_index_column(std::span<const Entry> shown, const char* title,
+void add_index_column(std::span<const FindingEntry> shown, const char* title,
                       Index member, std::vector<Column>& columns) {
-  const bool known = std::ranges::any_of(
-      shown, [&](const Entry& entry) { return entry.finding->*member >= 0; });
+  const bool known = std::ranges::any_of(shown, [&](const FindingEntry& entry) {
+    return entry.finding->*member >= 0;
+  });
   if (!known) return;
   Column column{.title = title, .cells = {}};
-  for (const Entry& entry : shown)
+  for (const FindingEntry& entry : shown)
     column.cells.push_back({index_text(entry.finding->*member)});
   columns.push_back(std::move(column));
 }
 
-std::vector<Column> finding_columns(std::span<const Entry> shown) {
+std::vector<Column> finding_columns(std::span<const FindingEntry> shown) {
   std::vector<Column> columns = {{.title = "problem", .cells = {}}};
-  for (const Entry& entry : shown)
+  for (const FindingEntry& entry : shown)
     columns[0].cells.push_back({std::to_string(entry.number)});
   add_index_column(shown, "batch", &Finding::batch, columns);
   add_index_column(shown, "head", &Finding::head, columns);
@@ -172,7 +173,7 @@ std::vector<Column> finding_columns(std::span<const Entry> shown) {
   Column expected{.title = "expected", .cells = {}};
   Column bound{.title = "bound", .cells = {}};
   Column probe{.title = "probe", .right = false, .cells = {}};
-  for (const Entry& entry : shown) {
+  for (const FindingEntry& entry : shown) {
     const Finding& finding = *entry.finding;
     const int digits = digits_to_tell_apart(finding.observed, finding.expected);
     observed.cells.push_back(
@@ -207,9 +208,9 @@ std::string_view message_of(const Finding& finding) {
 
 // The table of the first findings. A message stands below its row unless the
 // one before says the same of other numbers.
-std::string finding_rows(const Group& group, const Painter& paint) {
-  const std::span<const Entry> shown(group.entries.data(),
-                                     std::min(group.entries.size(), kMostRows));
+std::string finding_rows(const FindingGroup& group, const Painter& paint) {
+  const std::span<const FindingEntry> shown(
+      group.entries.data(), std::min(group.entries.size(), kMostRows));
   if (shown.empty()) return {};
   const std::vector<std::string> lines =
       table_lines(finding_columns(shown), 4, paint);
@@ -230,7 +231,7 @@ std::string finding_rows(const Group& group, const Painter& paint) {
 
 std::string draw_findings(const RunResult& run, const Painter& paint) {
   std::string out;
-  for (const Group& group : group_by_check(run)) {
+  for (const FindingGroup& group : group_by_check(run)) {
     out += paint(group.warning_only ? Ink::kYellow : Ink::kRed,
                  terminal_text(group.check));
     out += fmt::format(

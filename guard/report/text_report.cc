@@ -20,7 +20,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::size_t kMostProblems = 20;  // Lines in the problem list.
+constexpr std::size_t kMostLines = 20;  // Lines in the problem list.
 
 std::string heading(const RunResult& run, const Painter& paint) {
   const auto line = [&](std::string_view name, const std::string& value) {
@@ -67,15 +67,9 @@ std::string check_table(const RunResult& run, const Painter& paint) {
   return out + "\n";
 }
 
-bool is_listed(const ProblemResult& problem) {
-  return problem.verdict == Verdict::kViolation ||
-         problem.verdict == Verdict::kInconclusive ||
-         problem.verdict == Verdict::kEngineError || has_warning(problem);
-}
-
 // Why a problem has its verdict, a line for each reason that the findings do
 // not tell.
-std::string reasons(const ProblemResult& problem) {
+std::string text_reasons(const ProblemResult& problem) {
   std::string out;
   if (!problem.note.empty()) out += terminal_text(problem.note) + "\n";
   for (const CheckResult& check : problem.checks) {
@@ -90,7 +84,7 @@ std::string reasons(const ProblemResult& problem) {
   return out;
 }
 
-std::string place_text(const SourceLocation& location) {
+std::string problem_place(const SourceLocation& location) {
   if (location.file.empty()) return {};
   return fmt::format("  ({}:{})", terminal_text(location.file), location.line);
 }
@@ -102,19 +96,19 @@ std::string problem_list(const RunResult& run, const Painter& paint) {
       std::to_string(run.problems.size()).size() + 2;
   for (std::size_t p = 0; p < run.problems.size(); ++p) {
     const ProblemResult& problem = run.problems[p];
-    if (!is_listed(problem) || ++listed > kMostProblems) continue;
+    if (!is_listed(problem) || ++listed > kMostLines) continue;
     const bool warns = problem.verdict == Verdict::kPass;
     out += pad_left(std::to_string(p + 1), number_width) + "  " +
            paint(warns ? Ink::kYellow : verdict_ink(problem.verdict),
                  pad_right(warns ? "warning" : verdict_words(problem.verdict),
                            12)) +
            "  " + terminal_text(problem.problem_line) +
-           paint(Ink::kDim, place_text(problem.location)) + "\n";
-    out += paint(Ink::kDim, indented(reasons(problem), number_width + 16));
+           paint(Ink::kDim, problem_place(problem.location)) + "\n";
+    out += paint(Ink::kDim, indented(text_reasons(problem), number_width + 16));
   }
   if (listed == 0) return {};
-  if (listed > kMostProblems)
-    out += fmt::format("  and {} more\n", listed - kMostProblems);
+  if (listed > kMostLines)
+    out += fmt::format("  and {} more\n", listed - kMostLines);
   return paint(Ink::kBold, "problems that did not pass cleanly") + "\n" + out +
          "\n";
 }
@@ -222,8 +216,8 @@ std::string run_text(const RunResult& run, const Painter& paint) {
          draw_suppressed(run, paint) + smallest_case(run, paint);
 }
 
-std::string render(std::span<const RunResult> results,
-                   const ReportOptions& options) {
+std::string render_text(std::span<const RunResult> results,
+                        const ReportOptions& options) {
   const Painter paint(options.color);
   std::string out =
       paint(Ink::kBold, options.version.empty()
@@ -246,6 +240,6 @@ std::string render(std::span<const RunResult> results,
 }  // namespace
 
 const ReportFormat kReportText = {
-    "text", "for people at a terminal, with the influence map", render};
+    "text", "for people at a terminal, with the influence map", render_text};
 
 }  // namespace attnguard

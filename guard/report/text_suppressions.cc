@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostGone = 10;  // Entries of a baseline that are listed.
 
-struct Group {
+struct SuppressedGroup {
   std::string check;
   const AcceptedFindings* first;
   std::int64_t findings = 0;
@@ -25,13 +25,14 @@ struct Group {
   }
 };
 
-std::vector<Group> grouped(const RunResult& run) {
-  std::vector<Group> groups;
+std::vector<SuppressedGroup> grouped(const RunResult& run) {
+  std::vector<SuppressedGroup> groups;
   for (const ProblemResult& problem : run.problems)
     for (const CheckResult& check : problem.checks)
       for (const AcceptedFindings& one : check.accepted) {
         auto group = std::ranges::find_if(
-            groups, [&](const Group& g) { return g.fits(check.check, one); });
+            groups,
+            [&](const SuppressedGroup& g) { return g.fits(check.check, one); });
         if (group == groups.end())
           group = groups.insert(group, {check.check, &one});
         group->findings += one.num_findings;
@@ -40,7 +41,7 @@ std::vector<Group> grouped(const RunResult& run) {
   return groups;
 }
 
-std::string place_text(const SourceLocation& location) {
+std::string entry_place(const SourceLocation& location) {
   if (location.file.empty()) return {};
   return fmt::format(" ({}:{})", location.file, location.line);
 }
@@ -49,13 +50,13 @@ std::string place_text(const SourceLocation& location) {
 
 std::string draw_suppressed(const RunResult& run, const Painter& paint) {
   std::string out;
-  for (const Group& group : grouped(run)) {
+  for (const SuppressedGroup& group : grouped(run)) {
     out += fmt::format("  {}, {}: {} in {}\n", terminal_text(group.check),
                        finding_kind_name(group.first->kind),
                        counted(group.findings, "finding"),
                        counted(group.problems, "problem"));
     const std::string why =
-        group.first->reason + place_text(group.first->location);
+        group.first->reason + entry_place(group.first->location);
     out += paint(Ink::kDim, indented(terminal_text(why), 4));
   }
   if (out.empty()) return out;

@@ -16,7 +16,7 @@ namespace attnguard::runtime_internal {
 namespace {
 
 // What is looked for: who sees whom, and how much in all.
-constexpr std::string_view kChecks[] = {"visibility", "row-sum"};
+constexpr std::string_view kCanaryChecks[] = {"visibility", "row-sum"};
 
 // A run that nobody goes on with, as its layers are not called any more.
 constexpr std::int64_t kAbandoned = 60'000'000'000;
@@ -142,7 +142,7 @@ struct Canary::Run {
     engine.capabilities.deterministic = live.layer.options.deterministic;
     engine.capabilities.numerics = live.layer.options.numerics;
     numerics = numerics_of(engine, problem);
-    for (std::string_view id : kChecks) {
+    for (std::string_view id : kCanaryChecks) {
       const CheckInfo* info = find_check(id);
       if (info == nullptr) continue;
       const CheckContext context{problem,

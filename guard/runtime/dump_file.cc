@@ -21,7 +21,7 @@ constexpr std::string_view kFormatVersion = "1";
 
 // Elements of the whole call beyond which a file is not believed: views are
 // indexed with 64-bit offsets in its terms.
-constexpr double kMostElements = 1e15;
+constexpr double kMostDumped = 1e15;
 
 // JSON has no NaN and no infinities: they are texts.
 Json number(double value) {
@@ -39,7 +39,7 @@ std::optional<double> number_of(const Json& value) {
   return std::nullopt;
 }
 
-Json finding_json(const Finding& finding) {
+Json dumped_finding(const Finding& finding) {
   return {{"kind", finding_kind_name(finding.kind)},
           {"probe", finding.probe},
           {"batch", finding.batch},
@@ -55,7 +55,8 @@ Json finding_json(const Finding& finding) {
 
 std::string findings_text(const std::vector<Finding>& findings) {
   Json list = Json::array();
-  for (const Finding& finding : findings) list.push_back(finding_json(finding));
+  for (const Finding& finding : findings)
+    list.push_back(dumped_finding(finding));
   return list.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -78,7 +79,7 @@ std::string time_text(std::int64_t seconds) {
   return text;
 }
 
-Status bad(std::string_view key, const std::string& what) {
+Status bad_dump(std::string_view key, const std::string& what) {
   return invalid_argument("metadata '" + std::string(key) + "': " + what);
 }
 
@@ -93,8 +94,9 @@ class RecordReader {
           "it is a safetensors file, but not one that the live guard wrote: "
           "its metadata have no format=attnguard-dump");
     if (file_.text("format_version") != kFormatVersion)
-      return bad("format_version",
-                 "this attnguard reads version 1; use the one that wrote it");
+      return bad_dump(
+          "format_version",
+          "this attnguard reads version 1; use the one that wrote it");
     record.engine = file_.text("engine");
     record.layer = file_.text("layer");
     record.check = file_.text("check");
@@ -102,7 +104,7 @@ class RecordReader {
     record.version = file_.text("attnguard_version");
     record.in_scratch = file_.text("source") == "scratch";
     Result<Problem> problem = Problem::parse(file_.text("problem"));
-    if (!problem.ok()) return bad("problem", problem.status().message());
+    if (!problem.ok()) return bad_dump("problem", problem.status().message());
     record.problem = std::move(problem.value());
     for (Status (RecordReader::*part)(DumpRecord&) :
          {&RecordReader::read_scope, &RecordReader::read_numerics,
@@ -120,11 +122,11 @@ class RecordReader {
                          ? std::nullopt
                          : parse_int(text.substr(colon + 1));
     if (!first || !end)
-      return bad(key, "expected FIRST:END, got '" +
-                          std::string(text.substr(0, 40)) + "'");
+      return bad_dump(key, "expected FIRST:END, got '" +
+                               std::string(text.substr(0, 40)) + "'");
     if (*first < 0 || *end <= *first || *end > of)
-      return bad(key, std::string(text) + " is no part of 0:" +
-                          std::to_string(of) + ", which the problem has");
+      return bad_dump(key, std::string(text) + " is no part of 0:" +
+                               std::to_string(of) + ", which the problem has");
     span = {*first, *end - *first};
     return ok_status();
   }
@@ -140,21 +142,23 @@ class RecordReader {
       if (!status.ok()) return status;
     for (std::int64_t head : {scope.heads.first, scope.heads.end() - 1})
       if (!scope.kv_heads.contains(problem.kv_head_of(head)))
-        return bad("kv_heads", "the KV head of head " + std::to_string(head) +
-                                   " is not among " + scope.kv_heads.text());
+        return bad_dump("kv_heads",
+                        "the KV head of head " + std::to_string(head) +
+                            " is not among " + scope.kv_heads.text());
     return ok_status();
   }
 
   Result<Json> json_of(std::string_view key) {
     Json json = Json::parse(file_.text(key), nullptr, false);
-    if (json.is_discarded()) return bad(key, "no JSON");
+    if (json.is_discarded()) return bad_dump(key, "no JSON");
     return json;
   }
 
   Status read_numerics(DumpRecord& record) {
     Result<Json> json = json_of("numerics");
     if (!json.ok()) return json.status();
-    if (!json.value().is_object()) return bad("numerics", "no JSON object");
+    if (!json.value().is_object())
+      return bad_dump("numerics", "no JSON object");
     Numerics& numerics = record.numerics;
     for (auto [key, dtype] :
          {std::pair{"score", &numerics.score},
@@ -164,7 +168,8 @@ class RecordReader {
       const auto parsed = value.is_string()
                               ? parse_dtype(value.get<std::string>())
                               : std::nullopt;
-      if (!parsed) return bad("numerics", std::string(key) + " is no dtype");
+      if (!parsed)
+        return bad_dump("numerics", std::string(key) + " is no dtype");
       *dtype = *parsed;
     }
     for (auto [key, to] : {std::pair{"max_input", &numerics.max_input},
@@ -172,7 +177,8 @@ class RecordReader {
                            std::pair{"value_error", &numerics.value_error}}) {
       const auto parsed = number_of(json.value().value(key, Json()));
       if (!parsed || !(*parsed >= 0))
-        return bad("numerics", std::string(key) + " is no number from 0 on");
+        return bad_dump("numerics",
+                        std::string(key) + " is no number from 0 on");
       *to = *parsed;
     }
     return ok_status();
@@ -181,9 +187,10 @@ class RecordReader {
   Status read_findings(DumpRecord& record) {
     Result<Json> json = json_of("findings");
     if (!json.ok()) return json.status();
-    if (!json.value().is_array()) return bad("findings", "no JSON list");
+    if (!json.value().is_array()) return bad_dump("findings", "no JSON list");
     for (const Json& entry : json.value()) {
-      if (!entry.is_object()) return bad("findings", "an entry is no object");
+      if (!entry.is_object())
+        return bad_dump("findings", "an entry is no object");
       Finding finding;
       for (const Status& status :
            {read_kind(entry, finding), read_places(entry, finding),
@@ -206,8 +213,8 @@ class RecordReader {
       finding.kind = static_cast<FindingKind>(i);
       if (finding_kind_name(finding.kind) == kind) return ok_status();
     }
-    return bad("findings",
-               "'" + kind.substr(0, 40) + "' is no kind of finding");
+    return bad_dump("findings",
+                    "'" + kind.substr(0, 40) + "' is no kind of finding");
   }
 
   static Status read_places(const Json& entry, Finding& finding) {
@@ -217,7 +224,7 @@ class RecordReader {
           std::pair{"channel", &finding.channel}}) {
       const Json value = entry.value(key, Json());
       if (!value.is_number_integer())
-        return bad("findings", std::string(key) + " is no whole number");
+        return bad_dump("findings", std::string(key) + " is no whole number");
       *to = value.get<std::int64_t>();
     }
     return ok_status();
@@ -228,7 +235,8 @@ class RecordReader {
                            std::pair{"expected", &finding.expected},
                            std::pair{"bound", &finding.bound}}) {
       const auto value = number_of(entry.value(key, Json()));
-      if (!value) return bad("findings", std::string(key) + " is no number");
+      if (!value)
+        return bad_dump("findings", std::string(key) + " is no number");
       *to = *value;
     }
     return ok_status();
@@ -241,11 +249,12 @@ class RecordReader {
       const char* end = text.data() + text.size();
       const auto [at, error] = std::from_chars(text.data(), end, *to);
       if (error != std::errc() || at != end)
-        return bad(key, "is missing or no whole number");
+        return bad_dump(key, "is missing or no whole number");
     }
     const auto count = parse_int(file_.text("num_findings"));
     if (!count || *count < static_cast<std::int64_t>(record.findings.size()))
-      return bad("num_findings", "is missing, or less than the findings there");
+      return bad_dump("num_findings",
+                      "is missing, or less than the findings there");
     record.num_findings = *count;
     return ok_status();
   }
@@ -284,8 +293,8 @@ Status check_tensors(const Safetensors& file, const DumpRecord& record) {
         std::max(problem.max_len_q(), problem.max_len_kv()),
         std::max(problem.head_dim_qk, problem.head_dim_v)})
     elements *= static_cast<double>(length);
-  if (elements > kMostElements)
-    return bad("problem", "it is too large to index");
+  if (elements > kMostDumped)
+    return bad_dump("problem", "it is too large to index");
   // A call of the whole problem has all tensors that there can be.
   static constexpr std::byte kGiven{};
   const AttentionCall call{

@@ -23,7 +23,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::size_t kMostFindings = 20;  // in one file
+constexpr std::size_t kMostWritten = 20;  // in one file
 
 // Kept of DumpSettings::max_bytes for the header.
 constexpr std::int64_t kHeaderBytes = 16 << 10;
@@ -192,7 +192,7 @@ void DumpWriter::State::fill(Slot& slot, const Violation& violation,
   record.scope = scope;
   record.check = live_check_id(violation.check);
   record.severity = severity_name(violation.severity);
-  const std::size_t kept = std::min(violation.findings.size(), kMostFindings);
+  const std::size_t kept = std::min(violation.findings.size(), kMostWritten);
   record.findings.assign(
       violation.findings.begin(),
       violation.findings.begin() + static_cast<std::ptrdiff_t>(kept));

@@ -11,14 +11,14 @@ namespace {
 // Rows that are looked at closely; one is enough to know.
 constexpr int kMostBadRows = 8;
 
-double work(const LiveCall& live) {
+double work_finite(const LiveCall& live) {
   const Problem& p = live.problem;
   return static_cast<double>(p.batch * p.max_len_q() * p.num_heads) *
          (static_cast<double>(p.head_dim_v) + 16);
 }
 
-bool finite_row(const ConstTensorView& view, std::int64_t b, std::int64_t h,
-                std::int64_t position, std::int64_t channels) {
+bool is_finite_row(const ConstTensorView& view, std::int64_t b, std::int64_t h,
+                   std::int64_t position, std::int64_t channels) {
   return first_not_finite(view.dtype, view.at(b, h, position), view.strides[3],
                           channels) < 0;
 }
@@ -28,13 +28,13 @@ bool finite_inputs(const LiveCall& live, const RowIndex& row,
                    const KeyRanges& allowed) {
   const Problem& p = live.problem;
   const std::int64_t g = p.kv_head_of(row.head);
-  if (!finite_row(live.call.query, row.batch, row.head, row.query,
-                  p.head_dim_qk))
+  if (!is_finite_row(live.call.query, row.batch, row.head, row.query,
+                     p.head_dim_qk))
     return false;
   for (const KeyRange& range : allowed.ranges())
     for (std::int64_t j = range.begin; j < range.end; ++j)
-      if (!finite_row(live.call.key, row.batch, g, j, p.head_dim_qk) ||
-          !finite_row(live.call.value, row.batch, g, j, p.head_dim_v))
+      if (!is_finite_row(live.call.key, row.batch, g, j, p.head_dim_qk) ||
+          !is_finite_row(live.call.value, row.batch, g, j, p.head_dim_v))
         return false;
   ReferenceRow& expected = live.shard.scratch.row;
   live.reference(row, allowed, expected);
@@ -42,7 +42,7 @@ bool finite_inputs(const LiveCall& live, const RowIndex& row,
   return expected.score_magnitude < largest && expected.max_abs_score < largest;
 }
 
-void run(const LiveCall& live, Judgement& judgement) {
+void run_finite(const LiveCall& live, Judgement& judgement) {
   const Problem& p = live.problem;
   KeyRanges& allowed = live.shard.scratch.allowed;
   int bad = 0;
@@ -50,7 +50,7 @@ void run(const LiveCall& live, Judgement& judgement) {
     for (std::int64_t i = 0; i < p.len_q(b); ++i)
       for (std::int64_t h = 0; h < p.num_heads; ++h) {
         ++judgement.rows;
-        if (finite_row(live.call.output, b, h, i, p.head_dim_v)) continue;
+        if (is_finite_row(live.call.output, b, h, i, p.head_dim_v)) continue;
         if (++bad > kMostBadRows) return;
         const RowIndex row{b, h, i};
         live.allowed(b, i, allowed);
@@ -73,7 +73,7 @@ void run(const LiveCall& live, Judgement& judgement) {
 const LiveCheckInfo kLiveFinite = {.check = LiveCheck::kFinite,
                                    .passive = true,
                                    .first_guess = 1,
-                                   .units = work,
-                                   .run = run};
+                                   .units = work_finite,
+                                   .run = run_finite};
 
 }  // namespace attnguard::runtime_internal

@@ -13,7 +13,7 @@
 namespace attnguard::runtime_internal {
 namespace {
 
-double work(const LiveCall& live) { return 2 * shadow_work(live); }
+double work_later_tokens(const LiveCall& live) { return 2 * shadow_work(live); }
 
 // Where the fresh tokens of an entry begin: behind what a drawn row sees, or,
 // of every other look at a batch, all of an entry or none of it.
@@ -100,7 +100,7 @@ void judge_row(const LiveCall& live, const ConstTensorView& before,
   judgement.sink.add(std::move(finding));
 }
 
-void run(const LiveCall& live, Judgement& judgement) {
+void run_later_tokens(const LiveCall& live, Judgement& judgement) {
   const FreshTokens none;
   FreshTokens fresh;
   const Rows rows = choose(live, fresh);
@@ -140,7 +140,7 @@ void run(const LiveCall& live, Judgement& judgement) {
 const LiveCheckInfo kLiveLaterTokens = {.check = LiveCheck::kLaterTokens,
                                         .passive = false,
                                         .first_guess = 0.5,
-                                        .units = work,
-                                        .run = run};
+                                        .units = work_later_tokens,
+                                        .run = run_later_tokens};
 
 }  // namespace attnguard::runtime_internal

@@ -15,7 +15,7 @@ namespace {
 // Rows that need the reference, as a sink takes part of their mass.
 constexpr std::int64_t kRowsBesideSinks = 8;
 
-double work(const LiveCall& live) { return shadow_work(live); }
+double work_ones(const LiveCall& live) { return shadow_work(live); }
 
 void judge_row(const Observation& seen, const RowIndex& row, double mass,
                double bound, Judgement& judgement) {
@@ -56,7 +56,7 @@ void judge_beside_sinks(const LiveCall& live, const Observation& seen,
   }
 }
 
-void run(const LiveCall& live, Judgement& judgement) {
+void run_ones(const LiveCall& live, Judgement& judgement) {
   const FreshTokens none;
   const auto shadow = std::make_shared<ShadowRun>(live);
   const Ticket ticket =
@@ -84,7 +84,7 @@ void run(const LiveCall& live, Judgement& judgement) {
 const LiveCheckInfo kLiveOnes = {.check = LiveCheck::kOnes,
                                  .passive = false,
                                  .first_guess = 0.5,
-                                 .units = work,
-                                 .run = run};
+                                 .units = work_ones,
+                                 .run = run_ones};
 
 }  // namespace attnguard::runtime_internal

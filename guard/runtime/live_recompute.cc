@@ -7,13 +7,13 @@ namespace attnguard::runtime_internal {
 namespace {
 
 // Of one row: the caller decides how many.
-double work(const LiveCall& live) {
+double work_recompute(const LiveCall& live) {
   const Problem& p = live.problem;
   return static_cast<double>(
       p.max_len_kv() * (2 * p.head_dim_qk + 3 * p.head_dim_v) + 256);
 }
 
-void run(const LiveCall& live, Judgement& judgement) {
+void run_recompute(const LiveCall& live, Judgement& judgement) {
   Scratch& scratch = live.shard.scratch;
   for (std::int64_t n = 0; n < live.rows; ++n) {
     RowIndex row;
@@ -33,7 +33,7 @@ void run(const LiveCall& live, Judgement& judgement) {
 const LiveCheckInfo kLiveRecompute = {.check = LiveCheck::kRecompute,
                                       .passive = true,
                                       .first_guess = 1.5,
-                                      .units = work,
-                                      .run = run};
+                                      .units = work_recompute,
+                                      .run = run_recompute};
 
 }  // namespace attnguard::runtime_internal

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kMostEntries = 4;
 constexpr std::int64_t kMostHeads = 64;
 
-double work(const LiveCall& live) {
+double work_single_key(const LiveCall& live) {
   const Problem& p = live.problem;
   const std::int64_t heads = std::min(p.num_heads, kMostHeads);
   return static_cast<double>(std::min(p.batch, kMostEntries) * heads *
@@ -39,7 +39,7 @@ void judge_place(const LiveCall& live, const RowIndex& first,
   }
 }
 
-void run(const LiveCall& live, Judgement& judgement) {
+void run_single_key(const LiveCall& live, Judgement& judgement) {
   const Problem& p = live.problem;
   // Beside a sink the one key has less than all of the weight.
   if (!p.sinks.empty()) return;
@@ -59,7 +59,7 @@ void run(const LiveCall& live, Judgement& judgement) {
 const LiveCheckInfo kLiveSingleKey = {.check = LiveCheck::kSingleKey,
                                       .passive = true,
                                       .first_guess = 5,
-                                      .units = work,
-                                      .run = run};
+                                      .units = work_single_key,
+                                      .run = run_single_key};
 
 }  // namespace attnguard::runtime_internal

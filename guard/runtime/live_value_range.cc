@@ -14,19 +14,19 @@
 namespace attnguard::runtime_internal {
 namespace {
 
-struct Place {
+struct ValuePlace {
   RowIndex picked;
   std::int64_t kv_head = 0;
 };
 
-bool find_place(const LiveCall& live, Place& place) {
+bool find_place(const LiveCall& live, ValuePlace& place) {
   if (!live.picked(0, place.picked)) return false;
   place.kv_head = live.problem.kv_head_of(place.picked.head);
   return true;
 }
 
 // The kept range of the sequence; nullptr when sequences have no names.
-Hull* kept_hull(const LiveCall& live, const Place& place) {
+Hull* kept_hull(const LiveCall& live, const ValuePlace& place) {
   if (live.context.sequences == nullptr) return nullptr;
   const std::uint64_t sequence = live.context.sequences[place.picked.batch];
   return &live.shard.hulls.find(live.layer.index, sequence, place.kv_head,
@@ -34,8 +34,8 @@ Hull* kept_hull(const LiveCall& live, const Place& place) {
                                 live.problem.head_dim_v);
 }
 
-double work(const LiveCall& live) {
-  Place place;
+double work_value_range(const LiveCall& live) {
+  ValuePlace place;
   if (!find_place(live, place)) return 1;
   const Problem& p = live.problem;
   const std::int64_t b = place.picked.batch;
@@ -73,8 +73,8 @@ void judge(const LiveCall& live, const RowIndex& row, const Hull& hull,
   judgement.tally.error(worst);
 }
 
-void run(const LiveCall& live, Judgement& judgement) {
-  Place place;
+void run_value_range(const LiveCall& live, Judgement& judgement) {
+  ValuePlace place;
   if (!find_place(live, place)) return;
   const Problem& p = live.problem;
   Scratch& scratch = live.shard.scratch;
@@ -117,7 +117,7 @@ void run(const LiveCall& live, Judgement& judgement) {
 const LiveCheckInfo kLiveValueRange = {.check = LiveCheck::kValueRange,
                                        .passive = true,
                                        .first_guess = 2,
-                                       .units = work,
-                                       .run = run};
+                                       .units = work_value_range,
+                                       .run = run_value_range};
 
 }  // namespace attnguard::runtime_internal

@@ -26,9 +26,10 @@ using runtime_internal::ValueLimits;
 using runtime_internal::worst_channel;
 using runtime_internal::WorstChannel;
 
-constexpr LiveCheck kChecks[] = {LiveCheck::kFinite, LiveCheck::kValueRange,
-                                 LiveCheck::kSingleKey, LiveCheck::kRecompute};
-constexpr std::size_t kNumChecks = std::size(kChecks);
+constexpr LiveCheck kReplayed[] = {LiveCheck::kFinite, LiveCheck::kValueRange,
+                                   LiveCheck::kSingleKey,
+                                   LiveCheck::kRecompute};
+constexpr std::size_t kNumChecks = std::size(kReplayed);
 
 // Keys and values of the scope as fp64, decoded once for all rows.
 class DecodedScope {
@@ -72,7 +73,7 @@ class DecodedScope {
 };
 
 // What a thread keeps from row to row.
-struct Scratch {
+struct ReplayScratch {
   KeyRanges allowed;
   ReferenceRow row;
   std::vector<double> output, value, low, high;
@@ -86,12 +87,12 @@ struct RowFindings {
   bool single_key = false;
 };
 
-class RowJudge {
+class ReplayJudge {
  public:
-  RowJudge(const JudgedCall& call, const ReferenceInputs& inputs)
+  ReplayJudge(const JudgedCall& call, const ReferenceInputs& inputs)
       : call_(call), problem_(*call.problem), inputs_(inputs) {}
 
-  RowFindings judge(const RowIndex& at, Scratch& scratch) const {
+  RowFindings judge(const RowIndex& at, ReplayScratch& scratch) const {
     RowFindings found;
     if (call_.allowed)
       call_.allowed(at.batch, at.query, scratch.allowed);
@@ -124,7 +125,7 @@ class RowJudge {
   }
 
   std::optional<Finding> finite(const RowIndex& at,
-                                const Scratch& scratch) const {
+                                const ReplayScratch& scratch) const {
     for (std::size_t c = 0; c < channels(); ++c)
       if (!std::isfinite(scratch.output[c]))
         return not_finite_finding(at, static_cast<std::int64_t>(c),
@@ -132,7 +133,7 @@ class RowJudge {
     return std::nullopt;
   }
 
-  void find_hull(const RowIndex& at, Scratch& scratch) const {
+  void find_hull(const RowIndex& at, ReplayScratch& scratch) const {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     scratch.low.assign(channels(), kInfinity);
     scratch.high.assign(channels(), -kInfinity);
@@ -149,7 +150,7 @@ class RowJudge {
   }
 
   std::optional<Finding> value_range(const RowIndex& at,
-                                     Scratch& scratch) const {
+                                     ReplayScratch& scratch) const {
     find_hull(at, scratch);
     const ValueLimits limits(problem_, call_.numerics, scratch.allowed.count(),
                              scratch.low, scratch.high);
@@ -163,7 +164,7 @@ class RowJudge {
   }
 
   std::optional<Finding> compare(const RowIndex& at,
-                                 const Scratch& scratch) const {
+                                 const ReplayScratch& scratch) const {
     const WorstChannel worst =
         worst_channel(problem_, call_.numerics, scratch.row, scratch.output);
     if (worst.ratio <= 1) return std::nullopt;
@@ -214,9 +215,9 @@ void conclude(const std::vector<RowFindings>& found,
       if (found[n].of[k]) sinks[k].add(*found[n].of[k]);
   }
   for (std::size_t k = 0; k < kNumChecks; ++k) {
-    CheckResult check{.check = std::string(live_check_id(kChecks[k]))};
+    CheckResult check{.check = std::string(live_check_id(kReplayed[k]))};
     const std::int64_t judged =
-        kChecks[k] == LiveCheck::kSingleKey ? single_keys : result.rows;
+        kReplayed[k] == LiveCheck::kSingleKey ? single_keys : result.rows;
     check.num_findings = sinks[k].count();
     check.findings = sinks[k].take();
     check.verdict = check.num_findings > 0 ? Verdict::kViolation
@@ -264,10 +265,10 @@ Rejudged judge_call(const JudgedCall& call, const std::vector<Finding>& first,
   std::vector<RowFindings> found(rows.size());
   std::vector<char> done(rows.size(), 0);
   const DecodedScope decoded(call);
-  const RowJudge judge(call, decoded.inputs());
+  const ReplayJudge judge(call, decoded.inputs());
 #pragma omp parallel
   {
-    Scratch scratch;
+    ReplayScratch scratch;
 #pragma omp for schedule(dynamic)
     for (std::size_t n = 0; n < rows.size(); ++n) {
       // The rows that something was found in are judged in any case.

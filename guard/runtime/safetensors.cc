@@ -17,14 +17,14 @@
 namespace attnguard {
 namespace {
 
-using Json = nlohmann::json;
+using HeaderJson = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::size_t kAlignment = 8;
+constexpr std::size_t kDataAlignment = 8;
 constexpr std::size_t kMostAxes = 16;
-constexpr std::size_t kDeepest = 3;  // {"name": {"shape": [1]}}
+constexpr std::size_t kDeepestHeader = 3;  // {"name": {"shape": [1]}}
 
 static_assert(std::endian::native == std::endian::little,
               "tensors are copied as they lie in memory");
@@ -50,31 +50,33 @@ std::optional<std::uint64_t> bytes_of(const StoredTensor& tensor) {
   return bytes;
 }
 
-std::string number_text(const Json& value) {
-  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+std::string number_text(const HeaderJson& value) {
+  std::string text =
+      value.dump(-1, ' ', true, HeaderJson::error_handler_t::replace);
   if (text.size() > 40) text = text.substr(0, 40) + "...";
   return text;
 }
 
 // A name as a message may show it: it comes from the file.
 std::string shown(std::string_view name) {
-  return number_text(Json(std::string(name)));
+  return number_text(HeaderJson(std::string(name)));
 }
 
 // The parser alone keeps the last of two equal keys and any nesting; tools
 // disagree about such files, so they are refused.
 class StrictParse {
  public:
-  Result<Json> parse(std::string_view text) {
+  Result<HeaderJson> parse(std::string_view text) {
     try {
-      return Json::parse(text,
-                         [this](int, Json::parse_event_t event, Json& parsed) {
-                           note(event, parsed);
-                           return true;
-                         });
+      return HeaderJson::parse(
+          text,
+          [this](int, HeaderJson::parse_event_t event, HeaderJson& parsed) {
+            note(event, parsed);
+            return true;
+          });
     } catch (const Refused& refused) {
       return invalid_argument(refused.reason);
-    } catch (const Json::exception& error) {
+    } catch (const HeaderJson::exception& error) {
       return invalid_argument("no JSON: " + std::string(error.what()));
     }
   }
@@ -84,10 +86,10 @@ class StrictParse {
     std::string reason;
   };
 
-  void note(Json::parse_event_t event, const Json& parsed) {
-    using Event = Json::parse_event_t;
+  void note(HeaderJson::parse_event_t event, const HeaderJson& parsed) {
+    using Event = HeaderJson::parse_event_t;
     if (event == Event::object_start || event == Event::array_start) {
-      if (keys_.size() == kDeepest)
+      if (keys_.size() == kDeepestHeader)
         throw Refused{"nested deeper than any safetensors header"};
       keys_.emplace_back();
     }
@@ -111,7 +113,7 @@ class HeaderReader {
  public:
   explicit HeaderReader(std::span<const std::byte> data) : data_(data) {}
 
-  Status read(const Json& header) {
+  Status read(const HeaderJson& header) {
     if (!header.is_object())
       return invalid_argument("the header is no JSON object");
     for (const auto& [name, value] : header.items()) {
@@ -126,7 +128,7 @@ class HeaderReader {
   std::vector<StoredTensor> tensors;
 
  private:
-  Status read_metadata(const Json& value) {
+  Status read_metadata(const HeaderJson& value) {
     if (!value.is_object())
       return invalid_argument("__metadata__ is no JSON object");
     for (const auto& [key, text] : value.items()) {
@@ -138,7 +140,7 @@ class HeaderReader {
     return ok_status();
   }
 
-  Status read_tensor(const std::string& name, const Json& value) {
+  Status read_tensor(const std::string& name, const HeaderJson& value) {
     const std::string who = "tensor " + shown(name) + ": ";
     if (!value.is_object())
       return invalid_argument(who + "its entry is no JSON object");
@@ -166,7 +168,7 @@ class HeaderReader {
     return ok_status();
   }
 
-  static Status read_type(const Json& value, StoredTensor& tensor) {
+  static Status read_type(const HeaderJson& value, StoredTensor& tensor) {
     const auto found = value.find("dtype");
     if (found == value.end() || !found->is_string())
       return invalid_argument("dtype is missing or no text");
@@ -181,7 +183,7 @@ class HeaderReader {
         suggestion(std::string_view(name).substr(0, 20), known));
   }
 
-  static Status read_shape(const Json& value, StoredTensor& tensor) {
+  static Status read_shape(const HeaderJson& value, StoredTensor& tensor) {
     const auto found = value.find("shape");
     if (found == value.end() || !found->is_array())
       return invalid_argument("shape is missing or no list");
@@ -189,7 +191,7 @@ class HeaderReader {
       return invalid_argument("shape has " + std::to_string(found->size()) +
                               " axes; at most " + std::to_string(kMostAxes) +
                               " are read");
-    for (const Json& length : *found) {
+    for (const HeaderJson& length : *found) {
       if (!length.is_number_unsigned() ||
           length.get<std::uint64_t>() > std::uint64_t{INT64_MAX})
         return invalid_argument("shape: a length must be a whole number, got " +
@@ -199,7 +201,7 @@ class HeaderReader {
     return ok_status();
   }
 
-  Status read_offsets(const Json& value, Extent& extent) const {
+  Status read_offsets(const HeaderJson& value, Extent& extent) const {
     const auto found = value.find("data_offsets");
     if (found == value.end() || !found->is_array() || found->size() != 2 ||
         !(*found)[0].is_number_unsigned() || !(*found)[1].is_number_unsigned())
@@ -276,7 +278,7 @@ Status read_header(std::span<const std::byte> bytes, SafetensorsMetadata& meta,
       reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
   if (!text.starts_with('{'))
     return invalid_argument("the header does not begin with '{'");
-  const Result<Json> header = StrictParse().parse(text);
+  const Result<HeaderJson> header = StrictParse().parse(text);
   if (!header.ok())
     return invalid_argument("the header is " + header.status().message());
   HeaderReader reader(bytes.subspan(kLengthBytes + length));
@@ -286,7 +288,7 @@ Status read_header(std::span<const std::byte> bytes, SafetensorsMetadata& meta,
   return ok_status();
 }
 
-struct FileCloser {
+struct TensorFileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
@@ -356,7 +358,9 @@ Result<std::string> safetensors_header(std::span<const StoredTensor> tensors,
   }
   std::string text =
       header.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  text.resize(
+      (text.size() + kDataAlignment - 1) / kDataAlignment * kDataAlignment,
+      ' ');
   if (text.size() > kLargestSafetensorsHeader)
     return invalid_argument("the header is larger than the format allows");
   const std::uint64_t length = text.size();
@@ -378,7 +382,7 @@ Result<Safetensors> Safetensors::parse(std::vector<std::byte> bytes,
 
 Result<Safetensors> Safetensors::load(const std::string& path,
                                       std::uint64_t most) {
-  const std::unique_ptr<std::FILE, FileCloser> file(
+  const std::unique_ptr<std::FILE, TensorFileCloser> file(
       std::fopen(path.c_str(), "rb"));
   if (!file) return io_failure(path, "open it");
   // Grows with what is read: what is no regular file has no size to ask for.

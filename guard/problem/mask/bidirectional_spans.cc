@@ -9,12 +9,12 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<MaskParameter, 2> kParameters = {{
+constexpr std::array<MaskParameter, 2> kBidirectionalSpansParameters = {{
     {"begin", 0, true, 0, "first key of each span, rising", true},
     {"length", 0, true, 0, "tokens of each span", true},
 }};
 
-Status check(const MaskValues& values) {
+Status check_bidirectional_spans(const MaskValues& values) {
   const auto& begin = values.list(0);
   const auto& length = values.list(1);
   if (begin.size() != length.size())
@@ -30,7 +30,8 @@ Status check(const MaskValues& values) {
   return ok_status();
 }
 
-Status validate(const MaskValues& values, const Problem& problem) {
+Status validate_bidirectional_spans(const MaskValues& values,
+                                    const Problem& problem) {
   const std::int64_t end = values.list(0).back() + values.list(1).back();
   for (std::size_t b = 0; b < problem.seq_len_kv.size(); ++b)
     if (end > problem.seq_len_kv[b])
@@ -42,7 +43,7 @@ Status validate(const MaskValues& values, const Problem& problem) {
   return ok_status();
 }
 
-void shrink(MaskValues& values, const Problem& problem) {
+void shrink_bidirectional_spans(MaskValues& values, const Problem& problem) {
   auto begin = values.list(0);
   auto length = values.list(1);
   const std::int64_t most =
@@ -81,12 +82,12 @@ const MaskKind kMaskBidirectionalSpans = {
     .summary =
         "causal (last query aligned with last key), or both in one span: "
         "images in Gemma 3",
-    .parameters = kParameters,
+    .parameters = kBidirectionalSpansParameters,
     .allowed = append_row,
     .exclusive_group = "causal",
-    .check = check,
-    .validate = validate,
-    .shrink = shrink,
+    .check = check_bidirectional_spans,
+    .validate = validate_bidirectional_spans,
+    .shrink = shrink_bidirectional_spans,
 };
 
 }  // namespace attnguard

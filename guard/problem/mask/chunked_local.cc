@@ -9,7 +9,7 @@ namespace {
 
 constexpr MaskParameter kChunk = {"chunk", 1, true, 0, "keys per chunk"};
 
-constexpr std::array<MaskParameter, 1> kParameters = {kChunk};
+constexpr std::array<MaskParameter, 1> kChunkedLocalParameters = {kChunk};
 constexpr std::array<MaskParameter, 2> kPaddingParameters = {kChunk,
                                                              kPadParameter};
 
@@ -31,7 +31,7 @@ const MaskKind kMaskChunkedLocal = {
     .summary =
         "keys of the query's own chunk, chunks counted from key 0, last query "
         "aligned with last key: vLLM, llama.cpp (Llama 4, with causal)",
-    .parameters = kParameters,
+    .parameters = kChunkedLocalParameters,
     .allowed = [](const MaskValues& values, const RowPlace& row,
                   KeyRanges& out) { append_chunk(values[0], 0, row, out); },
     .exclusive_group = "chunk",

@@ -9,14 +9,14 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<MaskParameter, 1> kParameters = {{
+constexpr std::array<MaskParameter, 1> kDocumentsParameters = {{
     {"lengths", 0, true, 0,
      "tokens of each document, in order; 0 is an empty one, and what is left "
      "of the row is padding that sees nothing",
      true},
 }};
 
-Status validate(const MaskValues& values, const Problem& problem) {
+Status validate_documents(const MaskValues& values, const Problem& problem) {
   for (std::size_t b = 0; b < problem.seq_len_kv.size(); ++b) {
     std::int64_t left = problem.seq_len_kv[b];
     for (std::int64_t length : values.list(0)) {
@@ -31,7 +31,7 @@ Status validate(const MaskValues& values, const Problem& problem) {
   return ok_status();
 }
 
-void shrink(MaskValues& values, const Problem& problem) {
+void shrink_documents(MaskValues& values, const Problem& problem) {
   std::vector<std::int64_t> lengths;
   std::int64_t left =
       *std::min_element(problem.seq_len_kv.begin(), problem.seq_len_kv.end());
@@ -52,7 +52,7 @@ const MaskKind kMaskDocuments = {
     .summary =
         "documents packed into one row, each seeing itself alone: segment "
         "ids, position resets, block-diagonal masks",
-    .parameters = kParameters,
+    .parameters = kDocumentsParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
           const std::int64_t own = row.bottom_right();
@@ -65,8 +65,8 @@ const MaskKind kMaskDocuments = {
           }
         },
     .exclusive_group = "documents",
-    .validate = validate,
-    .shrink = shrink,
+    .validate = validate_documents,
+    .shrink = shrink_documents,
 };
 
 }  // namespace attnguard

@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<MaskParameter, 1> kParameters = {{
+constexpr std::array<MaskParameter, 1> kEncoderWindowParameters = {{
     {"width", 1, true, 0, "one more than the keys in reach on each side"},
 }};
 
@@ -16,7 +16,7 @@ const MaskKind kMaskEncoderWindow = {
     .name = "encoder_window",
     .summary =
         "keys at a distance < width on either side: vLLM encoder windows",
-    .parameters = kParameters,
+    .parameters = kEncoderWindowParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
           const std::int64_t own = row.bottom_right();

@@ -8,13 +8,13 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<MaskParameter, 1> kParameters = {kPadParameter};
+constexpr std::array<MaskParameter, 1> kLeftPaddingParameters = {kPadParameter};
 
-Status validate(const MaskValues& values, const Problem& problem) {
+Status validate_left_padding(const MaskValues& values, const Problem& problem) {
   return validate_pad(values.list(0), problem);
 }
 
-void shrink(MaskValues& values, const Problem& problem) {
+void shrink_left_padding(MaskValues& values, const Problem& problem) {
   values.set(0, shrunk_pad(values.list(0), problem));
 }
 
@@ -28,15 +28,15 @@ const MaskKind kMaskLeftPadding = {
     .summary =
         "the first `pad` tokens are seen by nobody and, as queries, see "
         "nothing: padded batches of Hugging Face, ONNX Runtime",
-    .parameters = kParameters,
+    .parameters = kLeftPaddingParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
           const std::int64_t pad = pad_of(values.list(0), row.batch);
           if (row.bottom_right() >= pad) out.append(pad, row.seq_len_kv);
         },
     .exclusive_group = "padding",
-    .validate = validate,
-    .shrink = shrink,
+    .validate = validate_left_padding,
+    .shrink = shrink_left_padding,
 };
 
 const MaskKind kMaskLeftPaddingKeys = {
@@ -44,14 +44,14 @@ const MaskKind kMaskLeftPaddingKeys = {
     .summary =
         "the first `pad` keys are seen by nobody; every query sees the "
         "others: PyTorch key_padding_mask, Hugging Face encoders",
-    .parameters = kParameters,
+    .parameters = kLeftPaddingParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
           out.append(pad_of(values.list(0), row.batch), row.seq_len_kv);
         },
     .exclusive_group = "padding",
-    .validate = validate,
-    .shrink = shrink,
+    .validate = validate_left_padding,
+    .shrink = shrink_left_padding,
 };
 
 }  // namespace attnguard

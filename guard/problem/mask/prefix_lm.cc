@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<MaskParameter, 1> kParameters = {{
+constexpr std::array<MaskParameter, 1> kPrefixLmParameters = {{
     {"prefix", 0, true, 0, "number of leading keys that every query sees"},
 }};
 
@@ -17,7 +17,7 @@ const MaskKind kMaskPrefixLm = {
     .summary =
         "the first `prefix` keys for every query, causal "
         "(last query aligned with last key) after them",
-    .parameters = kParameters,
+    .parameters = kPrefixLmParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
           const std::int64_t end = std::max(values[0], row.bottom_right() + 1);

@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<MaskParameter, 2> kParameters = {{
+constexpr std::array<MaskParameter, 2> kSlidingWindowParameters = {{
     {"left", -1, true, 0, "older keys in reach, self not counted; -1: all"},
     {"right", -1, true, 0, "later keys in reach, self not counted; -1: all"},
 }};
@@ -28,7 +28,7 @@ const MaskKind kMaskSlidingWindow = {
     .summary =
         "left keys before and right keys after the query's own, last query "
         "aligned with last key: FlashAttention, FlashInfer",
-    .parameters = kParameters,
+    .parameters = kSlidingWindowParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
           append_window(values, row.bottom_right(), row.seq_len_kv, out);
@@ -39,7 +39,7 @@ const MaskKind kMaskSlidingWindow = {
 const MaskKind kMaskSlidingWindowTopLeft = {
     .name = "sliding_window_top_left",
     .summary = "the same window, first query aligned with first key",
-    .parameters = kParameters,
+    .parameters = kSlidingWindowParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
           append_window(values, row.q_index, row.seq_len_kv, out);

@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<MaskParameter, 1> kParameters = {{
+constexpr std::array<MaskParameter, 1> kSlidingWindowKeysParameters = {{
     {"keys", 1, true, 0, "keys in reach, the query's own counted"},
 }};
 
@@ -19,7 +19,7 @@ const MaskKind kMaskSlidingWindowKeys = {
     .summary =
         "the query's own key and the keys-1 before it, last query aligned "
         "with last key: Hugging Face, vLLM, llama.cpp",
-    .parameters = kParameters,
+    .parameters = kSlidingWindowKeysParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
           const std::int64_t end = row.bottom_right() + 1;

@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<MaskParameter, 1> kParameters = {{
+constexpr std::array<MaskParameter, 1> kSlidingWindowTwoSidedParameters = {{
     {"width", 0, true, 0, "keys in reach on each side, self not counted"},
 }};
 
@@ -17,7 +17,7 @@ const MaskKind kMaskSlidingWindowTwoSided = {
     .summary =
         "keys at a distance <= width on either side of the query: Hugging Face "
         "bidirectional sliding window",
-    .parameters = kParameters,
+    .parameters = kSlidingWindowTwoSidedParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
           const std::int64_t own = row.bottom_right();

@@ -9,14 +9,14 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<MaskParameter, 1> kParameters = {{
+constexpr std::array<MaskParameter, 1> kTreeParameters = {{
     {"parents", -1, true, 0,
      "parent of each drafted token, counted from the first of them; -1: it "
      "follows the committed tokens",
      true},
 }};
 
-Status check(const MaskValues& values) {
+Status check_tree(const MaskValues& values) {
   const auto& parents = values.list(0);
   for (std::size_t i = 0; i < parents.size(); ++i)
     if (parents[i] >= static_cast<std::int64_t>(i))
@@ -28,7 +28,7 @@ Status check(const MaskValues& values) {
   return ok_status();
 }
 
-Status validate(const MaskValues& values, const Problem& problem) {
+Status validate_tree(const MaskValues& values, const Problem& problem) {
   const auto count = static_cast<std::int64_t>(values.list(0).size());
   for (std::size_t b = 0; b < problem.seq_len_kv.size(); ++b)
     if (count > problem.seq_len_kv[b])
@@ -40,7 +40,7 @@ Status validate(const MaskValues& values, const Problem& problem) {
   return ok_status();
 }
 
-void shrink(MaskValues& values, const Problem& problem) {
+void shrink_tree(MaskValues& values, const Problem& problem) {
   auto parents = values.list(0);
   const std::int64_t most =
       *std::min_element(problem.seq_len_kv.begin(), problem.seq_len_kv.end());
@@ -75,12 +75,12 @@ const MaskKind kMaskTree = {
     .summary =
         "the last keys are a tree of drafted tokens: each sees the committed "
         "ones, its ancestors and itself: SGLang, FlashInfer custom masks",
-    .parameters = kParameters,
+    .parameters = kTreeParameters,
     .allowed = append_tree_row,
     .exclusive_group = "causal",
-    .check = check,
-    .validate = validate,
-    .shrink = shrink,
+    .check = check_tree,
+    .validate = validate_tree,
+    .shrink = shrink_tree,
 };
 
 }  // namespace attnguard

@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::array<MaskParameter, 1> kParameters = {{
+constexpr std::array<MaskParameter, 1> kWindowSymmetricParameters = {{
     {"width", 0, true, 0,
      "the whole window; half of it, rounded down, lies on each side"},
 }};
@@ -18,7 +18,7 @@ const MaskKind kMaskWindowSymmetric = {
     .summary =
         "keys at a distance <= width / 2 (rounded down) on either side: "
         "llama.cpp symmetric windows",
-    .parameters = kParameters,
+    .parameters = kWindowSymmetricParameters,
     .allowed =
         [](const MaskValues& values, const RowPlace& row, KeyRanges& out) {
           const std::int64_t own = row.bottom_right();
