@@ -325,7 +325,8 @@ typedef struct attnguard_plugin {
   // Required.
   //
   // create stores what the other functions get as `instance`, NULL if there is
-  // nothing to remember. Each success is followed by one destroy.
+  // nothing to remember. Each success is followed by one destroy; what a
+  // failure stored is forgotten.
   int (*create)(const attnguard_options* options, void** instance,
                 char* message, size_t message_size);
   void (*destroy)(void* instance);
@@ -348,7 +349,8 @@ typedef struct attnguard_plugin {
 
   // All four, or none: tensors are then the host's, aligned to 64 bytes.
   // Copies are complete when they return; addresses may lie inside of what was
-  // allocated. `size` is in bytes.
+  // allocated. `size` is in bytes. Each success of allocate is followed by one
+  // release; what a failure stored is forgotten.
   int (*allocate)(void* instance, uint64_t size, void** data, char* message,
                   size_t message_size);
   void (*release)(void* instance, void* data);

@@ -51,11 +51,13 @@ Status Instance::start(const EngineSpec& spec) {
   options.values = values.data();
   options.count = static_cast<std::int64_t>(names.size());
   const attnguard_plugin& table = library_->call;
+  // What it made is the guard's to destroy, also when its message was wrong.
   Status status = call("create", [&](char* message, std::size_t size) {
-    return table.create(&options, &instance_, message, size);
+    const int returned = table.create(&options, &instance_, message, size);
+    created_ = returned == ATTNGUARD_OK;
+    return returned;
   });
   if (!status.ok()) return status;
-  created_ = true;
   Result<Description> description =
       read_description([&](attnguard_description* to) {
         return call("describe", [&](char* message, std::size_t size) {
@@ -150,10 +152,17 @@ Status Instance::append(const CacheAppend& tokens) {
 
 void* Instance::allocate(std::size_t bytes) {
   void* data = nullptr;
+  bool given = false;
   const Status status = call("allocate", [&](char* message, std::size_t size) {
-    return library_->call.allocate(instance_, bytes, &data, message, size);
+    const int returned =
+        library_->call.allocate(instance_, bytes, &data, message, size);
+    given = returned == ATTNGUARD_OK;
+    return returned;
   });
-  return status.ok() ? data : nullptr;
+  if (status.ok()) return data;
+  // It gave memory, and its message was wrong.
+  if (given && data != nullptr) release(data);
+  return nullptr;
 }
 
 void Instance::release(void* data) {

@@ -64,10 +64,16 @@ int numerics(void*, const attnguard_problem*, attnguard_numerics* to,
 int append(void*, const attnguard_append*, char* message, std::size_t size) {
   return status(message, size);
 }
+// What a failure stores is nobody's to release: an address that is none.
 int allocate(void*, std::uint64_t size, void** data, char* message,
              std::size_t message_size) {
-  *data = size < (1 << 20) && answers->flag() ? std::malloc(size) : nullptr;
-  return status(message, message_size);
+  const bool has_memory = size < (1 << 20) && answers->flag();
+  const int returned = status(message, message_size);
+  if (returned == ATTNGUARD_OK)
+    *data = has_memory ? std::malloc(size) : nullptr;
+  else
+    *data = reinterpret_cast<void*>(std::uintptr_t{0x10});
+  return returned;
 }
 void release(void*, void* data) { std::free(data); }
 int copy(void*, void* to, const void* from, std::uint64_t size, char* message,
