@@ -13,6 +13,11 @@
 
 namespace attnguard {
 
+// The most that options for seconds and for threads take, which is more than
+// anyone waits for or has.
+inline constexpr std::uint64_t kMostSeconds = 1000000;
+inline constexpr std::uint64_t kMostThreads = 4096;
+
 // Prints "attnguard: error: message" and, when given, a hint on a line of its
 // own. Returns kExitUsage.
 int usage_error(std::ostream& err, std::string_view message,

@@ -9,7 +9,7 @@
 namespace attnguard::dlpack {
 namespace {
 
-Status wrong(const std::string& what) {
+Status wrong_mask(const std::string& what) {
   return invalid_argument("DLPack mask: " + what);
 }
 
@@ -35,30 +35,30 @@ std::optional<MaskForm> form_of(const DataType& type, const Problem& problem) {
 
 Status check_shape(const Tensor& tensor, const Problem& problem) {
   if (tensor.ndim < 2 || tensor.ndim > 4)
-    return wrong("ndim is " + std::to_string(tensor.ndim) +
-                 "; 2 to 4 expected");
-  if (tensor.shape == nullptr) return wrong("shape is NULL");
+    return wrong_mask("ndim is " + std::to_string(tensor.ndim) +
+                      "; 2 to 4 expected");
+  if (tensor.shape == nullptr) return wrong_mask("shape is NULL");
   const auto ndim = static_cast<std::size_t>(tensor.ndim);
   std::vector<std::int64_t> expected = {problem.batch, 1, problem.max_len_q(),
                                         problem.max_len_kv()};
   if (ndim < 4) expected.erase(expected.begin() + 1);
   if (ndim < 3) expected.erase(expected.begin());
   if (ndim < 3 && problem.batch != 1)
-    return wrong("two axes are for one entry; the problem has " +
-                 std::to_string(problem.batch));
+    return wrong_mask("two axes are for one entry; the problem has " +
+                      std::to_string(problem.batch));
   std::int64_t compact = 1;
   for (std::size_t axis = ndim; axis-- > 0;) {
     if (tensor.shape[axis] != expected[axis])
-      return wrong("its shape is " + shape_text(tensor.shape, ndim) +
-                   " instead of " + shape_text(expected.data(), ndim));
+      return wrong_mask("its shape is " + shape_text(tensor.shape, ndim) +
+                        " instead of " + shape_text(expected.data(), ndim));
     if (tensor.strides != nullptr && tensor.shape[axis] > 1 &&
         tensor.strides[axis] != compact)
-      return wrong("stride " + std::to_string(axis) + " is " +
-                   std::to_string(tensor.strides[axis]) + " instead of " +
-                   std::to_string(compact) + "; make it contiguous");
+      return wrong_mask("stride " + std::to_string(axis) + " is " +
+                        std::to_string(tensor.strides[axis]) + " instead of " +
+                        std::to_string(compact) + "; make it contiguous");
     compact *= tensor.shape[axis];
   }
-  if (tensor.data == nullptr && compact > 0) return wrong("data is NULL");
+  if (tensor.data == nullptr && compact > 0) return wrong_mask("data is NULL");
   return ok_status();
 }
 
@@ -71,17 +71,17 @@ Result<MaskTensor> mask(const Tensor& tensor, const Problem& problem) {
                        ", which the host cannot read");
   const std::optional<MaskForm> form = form_of(tensor.dtype, problem);
   if (!form)
-    return wrong(type_name(tensor.dtype) + "; bool or " +
-                 std::string(dtype_name(problem.dtype)) +
-                 " is expected, as the problem's mask_form says");
+    return wrong_mask(type_name(tensor.dtype) + "; bool or " +
+                      std::string(dtype_name(problem.dtype)) +
+                      " is expected, as the problem's mask_form says");
   if (Status status = check_shape(tensor, problem); !status.ok()) return status;
   if (tensor.data == nullptr) return MaskTensor{*form, nullptr};
   const std::byte* data =
       static_cast<const std::byte*>(tensor.data) + tensor.byte_offset;
   const std::size_t size = tensor.dtype.bits / 8u;
   if (reinterpret_cast<std::uintptr_t>(data) % size != 0)
-    return wrong("data + byte_offset is not aligned to elements of " +
-                 std::to_string(size) + " bytes");
+    return wrong_mask("data + byte_offset is not aligned to elements of " +
+                      std::to_string(size) + " bytes");
   return MaskTensor{*form, data};
 }
 

@@ -20,7 +20,7 @@ static_assert(sizeof(ManagedTensorVersioned) == 80 &&
 
 namespace {
 
-Status wrong(const std::string& what) {
+Status wrong_tensor(const std::string& what) {
   return invalid_argument("DLPack tensor: " + what);
 }
 
@@ -39,25 +39,25 @@ Result<Geometry> geometry_of(const Tensor& tensor, Layout layout) {
         std::to_string(tensor.device.device_type) +
         ", which the host cannot read; give the engine a Memory that copies");
   if (tensor.ndim != 4 && tensor.ndim != 3)
-    return wrong("ndim is " + std::to_string(tensor.ndim) +
-                 "; 4 axes are expected, or 3: position, head, channel");
-  if (tensor.shape == nullptr) return wrong("shape is NULL");
+    return wrong_tensor("ndim is " + std::to_string(tensor.ndim) +
+                        "; 4 axes are expected, or 3: position, head, channel");
+  if (tensor.shape == nullptr) return wrong_tensor("shape is NULL");
   if (tensor.dtype.lanes != 1 || tensor.dtype.bits % 8 != 0)
-    return wrong(type_name(tensor.dtype) +
-                 "; elements must be whole bytes and one lane");
+    return wrong_tensor(type_name(tensor.dtype) +
+                        "; elements must be whole bytes and one lane");
   std::array<std::int64_t, 4> strides = {0, 0, 0, 0};
   Geometry geometry;
   std::int64_t compact = 1;
   for (int axis = tensor.ndim - 1; axis >= 0; --axis) {
     const std::int64_t length = tensor.shape[axis];
     if (length < 0)
-      return wrong("shape[" + std::to_string(axis) + "] is " +
-                   std::to_string(length));
+      return wrong_tensor("shape[" + std::to_string(axis) + "] is " +
+                          std::to_string(length));
     geometry.empty |= length == 0;
     strides[static_cast<std::size_t>(axis)] =
         tensor.strides != nullptr ? tensor.strides[axis] : compact;
     if (length > 0 && __builtin_mul_overflow(compact, length, &compact))
-      return wrong("its shape holds more elements than can be counted");
+      return wrong_tensor("its shape holds more elements than can be counted");
   }
   const std::array<std::size_t, 4> axes =
       tensor.ndim == 4 ? view_axes(layout)
@@ -68,13 +68,13 @@ Result<Geometry> geometry_of(const Tensor& tensor, Layout layout) {
     geometry.strides[to] = strides[static_cast<std::size_t>(axis)];
   }
   if (tensor.data == nullptr && !geometry.empty)
-    return wrong("data is NULL, and its shape is not empty");
+    return wrong_tensor("data is NULL, and its shape is not empty");
   if (tensor.data != nullptr)
     geometry.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   const std::size_t size = tensor.dtype.bits / 8u;
   if (size > 0 && reinterpret_cast<std::uintptr_t>(geometry.data) % size != 0)
-    return wrong("data + byte_offset is not aligned to elements of " +
-                 std::to_string(size) + " bytes");
+    return wrong_tensor("data + byte_offset is not aligned to elements of " +
+                        std::to_string(size) + " bytes");
   return geometry;
 }
 
@@ -102,7 +102,7 @@ Result<TensorView> mutable_view(const Tensor& tensor, Layout layout) {
   if (!geometry.ok()) return geometry.status();
   const std::optional<Dtype> dtype = dtype_of(tensor.dtype);
   if (!dtype)
-    return wrong(
+    return wrong_tensor(
         type_name(tensor.dtype) + "; fp64, fp32, fp16 and bf16 can be viewed" +
         (byte_decoder(tensor.dtype) != nullptr ? ", this be read()" : ""));
   return TensorView{geometry.value().data, *dtype, geometry.value().shape,
@@ -122,8 +122,8 @@ Result<std::vector<double>> read(const Tensor& tensor, Layout layout) {
   const std::optional<Dtype> dtype = dtype_of(tensor.dtype);
   const DecodeByte decode_byte = byte_decoder(tensor.dtype);
   if (!dtype && decode_byte == nullptr)
-    return wrong(type_name(tensor.dtype) +
-                 "; fp64, fp32, fp16, bf16, fp8 and bool can be read");
+    return wrong_tensor(type_name(tensor.dtype) +
+                        "; fp64, fp32, fp16, bf16, fp8 and bool can be read");
   std::vector<double> elements;
   if (geometry.empty) return elements;
   const auto& [batch, heads, positions, channels] = geometry.shape;

@@ -17,7 +17,7 @@
 namespace attnguard::libtorch {
 namespace {
 
-constexpr bool kPublic = TORCH_VERSION_MAJOR >= 2;
+constexpr bool kIsPublic = TORCH_VERSION_MAJOR >= 2;
 constexpr bool kHasScale = TORCH_VERSION_MAJOR > 2 ||
                            (TORCH_VERSION_MAJOR == 2 &&
                             TORCH_VERSION_MINOR >= 1);
@@ -137,9 +137,9 @@ bool run(const SdpaCall* call, char* message, std::size_t capacity) {
 constexpr Kernel kKernel = {
     .call_size = sizeof(SdpaCall),
     .version = TORCH_VERSION,
-    .function = kPublic ? "at::scaled_dot_product_attention"
-                        : "at::_scaled_dot_product_attention",
-    .has_weights = !kPublic,
+    .function = kIsPublic ? "at::scaled_dot_product_attention"
+                          : "at::_scaled_dot_product_attention",
+    .has_weights = !kIsPublic,
     .has_scale = kHasScale,
     .run = run,
 };

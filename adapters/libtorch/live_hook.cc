@@ -14,20 +14,6 @@
 namespace attnguard::libtorch {
 namespace {
 
-struct Count {
-  std::atomic<std::uint64_t> value{0};
-  void add(std::uint64_t amount = 1) {
-    value.fetch_add(amount, std::memory_order_relaxed);
-  }
-};
-
-struct CheckCount {
-  Count runs, judged, violations;
-  HookCounters::Check read() const {
-    return {runs.value, judged.value, violations.value};
-  }
-};
-
 // As Sdpa::numerics: a plain BLAS rounds equal terms alike, one by one.
 Numerics numerics(const Problem& problem) {
   Numerics result = default_numerics(problem);
@@ -91,6 +77,20 @@ class LiveHook::State {
   }
 
  private:
+  struct Count {
+    std::atomic<std::uint64_t> value{0};
+    void add(std::uint64_t amount = 1) {
+      value.fetch_add(amount, std::memory_order_relaxed);
+    }
+  };
+
+  struct CheckCount {
+    Count runs, judged, violations;
+    HookCounters::Check read() const {
+      return {runs.value, judged.value, violations.value};
+    }
+  };
+
   static bool wants(void* user) {
     auto& self = *static_cast<State*>(user);
     self.attention_.add();

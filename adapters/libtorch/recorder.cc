@@ -16,8 +16,8 @@ namespace {
 
 // 1.13: query, key, value, mask, dropout, need_attn_weights, is_causal
 // 2.x:  query, key, value, mask, dropout, is_causal, scale, enable_gqa
-constexpr const char* kPrivate = "aten::_scaled_dot_product_attention";
-constexpr const char* kPublic = "aten::scaled_dot_product_attention";
+constexpr const char* kPrivateName = "aten::_scaled_dot_product_attention";
+constexpr const char* kPublicName = "aten::scaled_dot_product_attention";
 
 Listener listener;  // Written only while no callback is registered.
 at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
@@ -74,7 +74,8 @@ Tensor describe(const at::Tensor& tensor, std::int64_t call_axes, bool mask,
 }
 
 bool is_attention(const char* name) {
-  return std::strcmp(name, kPrivate) == 0 || std::strcmp(name, kPublic) == 0;
+  return std::strcmp(name, kPrivateName) == 0 ||
+         std::strcmp(name, kPublicName) == 0;
 }
 
 std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& call) {
@@ -88,7 +89,7 @@ std::unique_ptr<at::ObserverContext> started(const at::RecordFunction& call) {
   seen->value = inputs[2].toTensor();
   if (inputs[3].isTensor()) seen->mask = inputs[3].toTensor();
   seen->dropout = inputs[4].toDouble();
-  const bool weights = std::strcmp(call.name(), kPrivate) == 0;
+  const bool weights = std::strcmp(call.name(), kPrivateName) == 0;
   seen->is_causal = inputs[weights && inputs.size() > 6 ? 6 : 5].toBool();
   if (!weights && inputs.size() > 6 && inputs[6].isDouble())
     seen->scale = inputs[6].toDouble();

@@ -44,7 +44,7 @@ MaskChoice choose_mask(const Problem& problem, int opset) {
   return {.tensor = true};
 }
 
-std::string unsupported(const Problem& problem, int) {
+std::string attention_unsupported(const Problem& problem, int) {
   if (problem.empty_row != EmptyRow::kZero)
     return "the operator gives zero for a row with no allowed key";
   if (problem.mask_form == MaskForm::kInverted)
@@ -60,7 +60,7 @@ NodeTensor mask_tensor(const AttentionCall& call) {
   return boolean_mask("attn_mask", call);
 }
 
-NodeCall prepare(const AttentionCall& call, int opset) {
+NodeCall prepare_attention(const AttentionCall& call, int opset) {
   const Problem& p = *call.problem;
   const Form form = form_of(p);
   const MaskChoice mask = choose_mask(p, opset);
@@ -115,7 +115,7 @@ void convert_weights(const NodeTensor& from, const AttentionCall& call) {
       }
 }
 
-void finish(const NodeCall& node, const AttentionCall& call) {
+void finish_attention(const NodeCall& node, const AttentionCall& call) {
   const Problem& p = *call.problem;
   scatter(node.outputs.front(), form_of(p), lengths_q(p), p.head_dim_v,
           call.output);
@@ -138,10 +138,10 @@ const Kernel kAttention = {
               Feature::kPacked,  Feature::kPaged,      Feature::kWeights};
         },
     .opsets = {23, 24},
-    .unsupported = unsupported,
+    .unsupported = attention_unsupported,
     .numerics = usual_numerics,
-    .prepare = prepare,
-    .finish = finish,
+    .prepare = prepare_attention,
+    .finish = finish_attention,
 };
 
 }  // namespace attnguard::onnxruntime

@@ -28,7 +28,7 @@ bool has_only_smooth_sinks(const Problem& problem) {
                      [](double sink) { return sink == 0; });
 }
 
-std::string unsupported(const Problem& problem, int) {
+std::string group_query_unsupported(const Problem& problem, int) {
   if (!is_causal_with_window_at_most(problem))
     return "the operator is causal_bottom_right, with sliding_window_keys at "
            "most";
@@ -53,7 +53,7 @@ std::string unsupported(const Problem& problem, int) {
   return {};
 }
 
-NodeCall prepare(const AttentionCall& call, int opset) {
+NodeCall prepare_group_query(const AttentionCall& call, int opset) {
   const Problem& p = *call.problem;
   NodeCall node;
   node.op = "GroupQueryAttention";
@@ -130,9 +130,9 @@ const Kernel kGroupQueryAttention = {
                                       Feature::kPacked, Feature::kPaged};
         },
     .opsets = {23},
-    .unsupported = unsupported,
+    .unsupported = group_query_unsupported,
     .numerics = usual_numerics,
-    .prepare = prepare,
+    .prepare = prepare_group_query,
     .finish = finish_merged,
 };
 

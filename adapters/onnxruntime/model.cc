@@ -28,7 +28,7 @@ using onnxruntime::Ports;
 using onnxruntime::Roles;
 using Options = std::map<std::string, std::string>;
 
-constexpr std::array<std::string_view, 15> kOptions = {
+constexpr std::array<std::string_view, 15> kModelOptions = {
     "input",    "logits",       "attention_mask", "position_ids", "past",
     "present",  "kv_heads",     "head_dim",       "sequences",    "context",
     "roundoff", "optimization", "threads",        "path",         "version"};
@@ -50,9 +50,10 @@ std::string option(const Options& options, const std::string& name) {
 
 Status check_names(const Options& options) {
   for (const auto& [name, value] : options)
-    if (std::find(kOptions.begin(), kOptions.end(), name) == kOptions.end())
+    if (std::find(kModelOptions.begin(), kModelOptions.end(), name) ==
+        kModelOptions.end())
       return invalid_argument("unknown option '" + name + "'" +
-                              suggestion(name, kOptions));
+                              suggestion(name, kModelOptions));
   return ok_status();
 }
 

@@ -13,8 +13,6 @@ namespace {
 
 using Options = std::map<std::string, std::string>;
 
-constexpr int kDouble = 11, kBfloat16 = 16;
-
 bool is_integer(int type) { return type == kInt32 || type == kInt64; }
 bool is_real(int type) {
   return type == kFloat || type == kFloat16 || type == kBfloat16 ||

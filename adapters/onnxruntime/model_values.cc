@@ -9,8 +9,6 @@
 namespace attnguard::onnxruntime {
 namespace {
 
-constexpr int kDouble = 11;
-
 template <typename T>
 void append(std::vector<std::byte>& bytes, T value) {
   const std::size_t at = bytes.size();

@@ -23,7 +23,7 @@ bool needs_bias(const Problem& problem) {
          !(mask_is(problem, "full") || is_causal(problem));
 }
 
-std::string unsupported(const Problem& problem, int) {
+std::string multi_head_unsupported(const Problem& problem, int) {
   if (problem.num_heads != problem.num_kv_heads)
     return "the operator has as many heads for keys as for queries";
   if (problem.out_dtype && *problem.out_dtype != problem.dtype)
@@ -36,7 +36,7 @@ std::string unsupported(const Problem& problem, int) {
   return {};
 }
 
-NodeCall prepare(const AttentionCall& call, int opset) {
+NodeCall prepare_multi_head(const AttentionCall& call, int opset) {
   const Problem& p = *call.problem;
   NodeCall node;
   node.op = "MultiHeadAttention";
@@ -82,9 +82,9 @@ const Kernel kMultiHeadAttention = {
                                       Feature::kPaged};
         },
     .opsets = {23},
-    .unsupported = unsupported,
+    .unsupported = multi_head_unsupported,
     .numerics = usual_numerics,
-    .prepare = prepare,
+    .prepare = prepare_multi_head,
     .finish = finish_merged,
 };
 

@@ -16,6 +16,8 @@ inline constexpr int kInt32 = 6;
 inline constexpr int kInt64 = 7;
 inline constexpr int kBool = 9;
 inline constexpr int kFloat16 = 10;
+inline constexpr int kDouble = 11;
+inline constexpr int kBfloat16 = 16;
 
 struct NodeTensor {
   std::string name;  // Empty: an optional one that is left out.

@@ -20,10 +20,10 @@ using onnxruntime::Library;
 using onnxruntime::NodeCall;
 using onnxruntime::Sessions;
 
-constexpr std::array<std::string_view, 4> kOptions = {"path", "version",
-                                                      "opset", "threads"};
+constexpr std::array<std::string_view, 4> kEngineOptions = {"path", "version",
+                                                            "opset", "threads"};
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
 
@@ -38,15 +38,16 @@ Result<const Kernel*> find_kernel(const EngineSpec& spec) {
     if (kernel->name == spec.engine) return kernel;
     known.push_back(kernel->name);
   }
-  return invalid_argument("onnxruntime: no engine " + quoted(spec.engine) +
+  return invalid_argument("onnxruntime: no engine " + in_quotes(spec.engine) +
                           suggestion(spec.engine, known));
 }
 
 Status check_options(const EngineSpec& spec) {
   for (const auto& [name, value] : spec.options)
-    if (std::find(kOptions.begin(), kOptions.end(), name) == kOptions.end())
-      return invalid_argument("onnxruntime: unknown option " + quoted(name) +
-                              suggestion(name, kOptions));
+    if (std::find(kEngineOptions.begin(), kEngineOptions.end(), name) ==
+        kEngineOptions.end())
+      return invalid_argument("onnxruntime: unknown option " + in_quotes(name) +
+                              suggestion(name, kEngineOptions));
   if (!option(spec, "path").empty() && !option(spec, "version").empty())
     return invalid_argument(
         "onnxruntime: path= and version= both name a library; keep one");
@@ -63,7 +64,7 @@ Result<int> opset_of(const EngineSpec& spec, const Kernel& kernel) {
     allowed += (allowed.empty() ? "" : " or ") + std::to_string(opset);
   }
   return invalid_argument("onnxruntime: opset= of " + std::string(kernel.name) +
-                          " is " + allowed + ", not " + quoted(text));
+                          " is " + allowed + ", not " + in_quotes(text));
 }
 
 Result<int> threads_of(const EngineSpec& spec) {
@@ -72,7 +73,7 @@ Result<int> threads_of(const EngineSpec& spec) {
   const std::optional<std::int64_t> count = parse_int(text);
   if (!count || *count < 1 || *count > 512)
     return invalid_argument("onnxruntime: threads= expects 1 to 512, not " +
-                            quoted(text));
+                            in_quotes(text));
   return static_cast<int>(*count);
 }
 

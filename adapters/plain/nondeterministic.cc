@@ -28,7 +28,7 @@ void mix_from(std::int64_t start, const KeyRanges& keys, Dtype sum_type,
 // What unordered additions from many threads look like: exact sums stay exact,
 // the others differ in their last bits. Its capabilities claim that it is
 // deterministic.
-Engine make() {
+Engine make_nondeterministic() {
   auto calls = std::make_shared<std::atomic<std::uint64_t>>(0);
   Engine engine;
   engine.run = [calls](const AttentionCall& call) {
@@ -56,7 +56,7 @@ const BuiltinEngine kBuiltinNondeterministic = {
     .summary =
         "known bad: sums over keys in an order that changes from call "
         "to call, and claims to be deterministic",
-    .make = make,
+    .make = make_nondeterministic,
 };
 
 }  // namespace attnguard

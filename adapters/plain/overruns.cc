@@ -4,7 +4,7 @@
 namespace attnguard {
 namespace {
 
-Engine make() {
+Engine make_overruns() {
   Engine engine = variant_engine({}, {}, {});
   engine.run = [run = engine.run](const AttentionCall& call) {
     Status status = run(call);
@@ -26,7 +26,7 @@ Engine make() {
 const BuiltinEngine kBuiltinOverruns = {
     .name = "overruns",
     .summary = "known bad: writes one element past the end of the output",
-    .make = make,
+    .make = make_overruns,
 };
 
 }  // namespace attnguard

@@ -22,7 +22,7 @@ void scale_query_in_place(const AttentionCall& call) {
       }
 }
 
-Engine make() {
+Engine make_overwrites_input() {
   AttentionVariant variant;
   variant.scale = [](const Problem&) { return 1.0; };
   Engine engine = variant_engine({}, {}, variant);
@@ -38,7 +38,7 @@ Engine make() {
 const BuiltinEngine kBuiltinOverwritesInput = {
     .name = "overwrites_input",
     .summary = "known bad: scales the query in the caller's memory",
-    .make = make,
+    .make = make_overwrites_input,
 };
 
 }  // namespace attnguard

@@ -94,7 +94,7 @@ Status run(const AttentionCall& call) {
   return ok_status();
 }
 
-Engine make() {
+Engine make_textbook() {
   Engine engine;
   engine.run = run;
   return engine;
@@ -107,7 +107,7 @@ const BuiltinEngine kBuiltinTextbook = {
     .summary =
         "all scores, softmax, product, in fp32 (fp64 for fp64): no "
         "tiles, no tricks",
-    .make = make,
+    .make = make_textbook,
 };
 
 }  // namespace attnguard

@@ -178,7 +178,7 @@ void run_as(const AttentionCall& call) {
   }
 }
 
-Engine make() {
+Engine make_tiled() {
   Engine engine;
   engine.capabilities.features = all_input_features();
   engine.capabilities.features.push_back(Feature::kLse);
@@ -200,7 +200,7 @@ const BuiltinEngine kBuiltinTiled = {
     .summary =
         "tiles of 64x64 with an online softmax in fp32 (fp64 for "
         "fp64), vectorised: how fast kernels compute",
-    .make = make,
+    .make = make_tiled,
 };
 
 }  // namespace attnguard

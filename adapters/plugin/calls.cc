@@ -66,4 +66,8 @@ Status threw(std::string_view function, const std::string& what) {
               "); catch it in the plugin and return ATTNGUARD_FAILED"};
 }
 
+Status engine_failure(const std::string& message) {
+  return {StatusCode::kEngineFailure, message};
+}
+
 }  // namespace attnguard::plugin

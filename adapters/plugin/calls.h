@@ -36,6 +36,9 @@ class MessageBuffer {
 
 Status threw(std::string_view function, const std::string& what);
 
+// kEngineFailure, with what the plugin did wrong.
+Status engine_failure(const std::string& message);
+
 // call(message, message_size) calls the plugin's `function`.
 template <typename Call>
 Status call_plugin(std::string_view function, Call call) {

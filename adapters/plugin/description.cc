@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "adapters/plugin/calls.h"
 #include "adapters/plugin/codes.h"
 
 namespace attnguard::plugin {
@@ -30,16 +31,13 @@ struct Filled {
   }
 };
 
-Status failure(const std::string& message) {
-  return {StatusCode::kEngineFailure, message};
-}
-
 Status overran(const char* function, std::size_t size) {
-  return failure(std::string(function) +
-                 "() wrote past the end of its struct, whose size is " +
-                 std::to_string(size) +
-                 ": heed the size field, or build the plugin with the header "
-                 "of this attnguard");
+  return engine_failure(
+      std::string(function) +
+      "() wrote past the end of its struct, whose size is " +
+      std::to_string(size) +
+      ": heed the size field, or build the plugin with the header "
+      "of this attnguard");
 }
 
 template <std::size_t kSize>
@@ -47,17 +45,17 @@ Status read_text(const char (&text)[kSize], const char* field,
                  std::string& to) {
   const char* end = std::find(text, text + kSize, '\0');
   if (end == text + kSize)
-    return failure("describe(): " + std::string(field) +
-                   " does not end with 0 within its " + std::to_string(kSize) +
-                   " bytes");
+    return engine_failure("describe(): " + std::string(field) +
+                          " does not end with 0 within its " +
+                          std::to_string(kSize) + " bytes");
   to.assign(text, end);
   return ok_status();
 }
 
 Status read_flag(std::uint32_t value, const char* field, bool& to) {
   if (value > 1)
-    return failure("describe(): " + std::string(field) + " is " +
-                   std::to_string(value) + ", which is neither 0 nor 1");
+    return engine_failure("describe(): " + std::string(field) + " is " +
+                          std::to_string(value) + ", which is neither 0 nor 1");
   to = value == 1;
   return ok_status();
 }
@@ -66,16 +64,18 @@ Status read_capabilities(const attnguard_description& from, Description& to) {
   std::string unknown;
   to.dtypes = dtypes_of_bits(from.dtypes, unknown);
   if (!unknown.empty())
-    return failure("describe(): dtypes has bits that stand for no dtype: " +
-                   unknown + "; use 1u << ATTNGUARD_FP32 and so on");
+    return engine_failure(
+        "describe(): dtypes has bits that stand for no dtype: " + unknown +
+        "; use 1u << ATTNGUARD_FP32 and so on");
   if (to.dtypes.empty())
-    return failure(
+    return engine_failure(
         "describe(): dtypes is 0, so nothing can be run; set 1u << "
         "ATTNGUARD_FP32 or others");
   to.features = features_of_bits(from.features, unknown);
   if (!unknown.empty())
-    return failure("describe(): features has bits that stand for no feature: " +
-                   unknown + "; use ATTNGUARD_FEATURE_...");
+    return engine_failure(
+        "describe(): features has bits that stand for no feature: " + unknown +
+        "; use ATTNGUARD_FEATURE_...");
   Status status =
       read_flag(from.deterministic, "deterministic", to.deterministic);
   if (status.ok())
@@ -87,16 +87,16 @@ Status read_capabilities(const attnguard_description& from, Description& to) {
 Status read_dtype(std::uint32_t code, const char* field, Dtype& to) {
   const std::optional<Dtype> dtype = dtype_of_code(code);
   if (!dtype)
-    return failure("numerics(): " + std::string(field) + " is " +
-                   std::to_string(code) + ", which is no dtype");
+    return engine_failure("numerics(): " + std::string(field) + " is " +
+                          std::to_string(code) + ", which is no dtype");
   to = *dtype;
   return ok_status();
 }
 
 Status read_number(double value, const char* field, double& to) {
   if (!std::isfinite(value) || value < 0)
-    return failure("numerics(): " + std::string(field) +
-                   " is not a finite number of 0 or more");
+    return engine_failure("numerics(): " + std::string(field) +
+                          " is not a finite number of 0 or more");
   to = value;
   return ok_status();
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "adapters/plugin/calls.h"
+
 namespace attnguard::plugin {
 namespace {
 
@@ -33,10 +35,6 @@ class DeviceMemory final : public Memory {
   std::shared_ptr<Instance> instance_;
 };
 
-Status failure(const std::string& message) {
-  return {StatusCode::kEngineFailure, message};
-}
-
 Status try_copies(Memory& memory, std::byte* data, std::size_t size) {
   std::vector<std::byte> sent(size), received(size);
   for (std::size_t i = 0; i < size; ++i)
@@ -45,14 +43,15 @@ Status try_copies(Memory& memory, std::byte* data, std::size_t size) {
   if (status.ok()) status = memory.copy_out(received.data(), data, size);
   if (!status.ok()) return status;
   if (sent != received)
-    return failure("copy_out() does not return what copy_in() was given");
+    return engine_failure(
+        "copy_out() does not return what copy_in() was given");
   // From the middle of an allocation.
   const std::size_t skip = size / 2 + 1;
   status = memory.copy_out(received.data(), data + skip, size - skip);
   if (!status.ok()) return status;
   if (!std::equal(sent.begin() + static_cast<std::ptrdiff_t>(skip), sent.end(),
                   received.begin()))
-    return failure(
+    return engine_failure(
         "copy_out() returns something else from the middle of what was "
         "allocated");
   return ok_status();
@@ -67,7 +66,7 @@ Status try_memory(Memory& memory) {
   Status status;
   if (memory.host_accessible() &&
       reinterpret_cast<std::uintptr_t>(data) % kAlignment != 0)
-    status = failure(
+    status = engine_failure(
         "allocate() gave an address that is not a multiple of 64, and "
         "host_accessible is 1");
   else

@@ -26,11 +26,8 @@
 namespace attnguard {
 namespace {
 
-constexpr std::uint64_t kMostThreads = 4096;
-constexpr std::uint64_t kMostSeconds = 1000000;
-
 // The request, once every value was understood.
-struct Request : RunRequest {
+struct CheckRequest : RunRequest {
   const ReportFormat* format = nullptr;
   bool color = false;
   bool to_stdout = true;
@@ -49,7 +46,7 @@ Status unknown(std::string_view option, std::string_view value,
                           std::string(value) + "'" + suggestion(value, known));
 }
 
-Status read_numbers(const Arguments& arguments, Request& request) {
+Status read_numbers(const Arguments& arguments, CheckRequest& request) {
   if (const auto seed = arguments.value("--seed")) {
     const auto number = whole_number("--seed", *seed, 0, UINT64_MAX);
     if (!number.ok()) return number.status();
@@ -71,7 +68,7 @@ Status read_numbers(const Arguments& arguments, Request& request) {
 
 // Values of ci/run. Without a program of its own there are no processes.
 Status read_run(const Arguments& arguments, const Surroundings& surroundings,
-                Request& request) {
+                CheckRequest& request) {
   auto settings = read_run_settings(arguments);
   if (!settings.ok()) return settings.status();
   request.settings = std::move(settings.value());
@@ -90,7 +87,7 @@ Status read_run(const Arguments& arguments, const Surroundings& surroundings,
 }
 
 Status read_isolation(const Arguments& arguments,
-                      const Surroundings& surroundings, Request& request) {
+                      const Surroundings& surroundings, CheckRequest& request) {
   request.isolate =
       !arguments.flag("--no-isolate") && !surroundings.worker.empty();
   request.isolation.program = surroundings.worker;
@@ -107,7 +104,7 @@ Status read_isolation(const Arguments& arguments,
   return ok_status();
 }
 
-Status read_problems(const Arguments& arguments, Request& request) {
+Status read_problems(const Arguments& arguments, CheckRequest& request) {
   const std::vector<std::string> lines = arguments.values("--problem");
   if (lines.empty()) return ok_status();
   request.policy.problems.clear();
@@ -121,7 +118,7 @@ Status read_problems(const Arguments& arguments, Request& request) {
   return ok_status();
 }
 
-Status read_checks(const Arguments& arguments, Request& request) {
+Status read_checks(const Arguments& arguments, CheckRequest& request) {
   request.options.checks = arguments.values("--check");
   for (const std::string& id : request.options.checks)
     if (find_check(id) == nullptr) return unknown("--check", id, check_ids());
@@ -129,7 +126,7 @@ Status read_checks(const Arguments& arguments, Request& request) {
 }
 
 // An override for every engine, behind all that the policy says.
-Status read_coverage(const Arguments& arguments, Request& request) {
+Status read_coverage(const Arguments& arguments, CheckRequest& request) {
   if (!arguments.value("--coverage")) return ok_status();
   std::vector<std::string_view> known;
   for (Coverage coverage :
@@ -145,7 +142,8 @@ Status read_coverage(const Arguments& arguments, Request& request) {
 }
 
 Status read_appearance(const Arguments& arguments,
-                       const Surroundings& surroundings, Request& request) {
+                       const Surroundings& surroundings,
+                       CheckRequest& request) {
   const std::string format = arguments.value("--format").value_or("text");
   request.format = find_report_format(format);
   if (request.format == nullptr)
@@ -166,7 +164,7 @@ Status read_appearance(const Arguments& arguments,
 }
 
 // What fails the run. A warning that fails it is an error in all reports.
-Status read_fail_on(const Arguments& arguments, Request& request) {
+Status read_fail_on(const Arguments& arguments, CheckRequest& request) {
   constexpr std::string_view kKnown[] = {"error", "warning", "never"};
   const std::string on = arguments.value("--fail-on").value_or("error");
   request.findings_fail = on != "never";
@@ -179,7 +177,7 @@ Status read_fail_on(const Arguments& arguments, Request& request) {
 }
 
 // Known findings are suppressions of their own.
-Status read_baseline(const Arguments& arguments, Request& request) {
+Status read_baseline(const Arguments& arguments, CheckRequest& request) {
   request.write_baseline = arguments.value("--write-baseline").has_value();
   const auto file = arguments.value("--baseline");
   if (!file) return ok_status();
@@ -194,7 +192,7 @@ Status read_baseline(const Arguments& arguments, Request& request) {
 
 // Every value but the engines'.
 Status read_request(const Arguments& arguments,
-                    const Surroundings& surroundings, Request& request) {
+                    const Surroundings& surroundings, CheckRequest& request) {
   Status status = read_numbers(arguments, request);
   if (status.ok()) status = read_isolation(arguments, surroundings, request);
   if (status.ok()) status = read_run(arguments, surroundings, request);
@@ -209,7 +207,7 @@ Status read_request(const Arguments& arguments,
 }
 
 // kExitPass, or the code to end with.
-int open_engines(const Arguments& arguments, Request& request,
+int open_engines(const Arguments& arguments, CheckRequest& request,
                  std::ostream& err) {
   const std::vector<std::string> specs = arguments.values("--engine");
   if (specs.empty())
@@ -235,7 +233,7 @@ int open_engines(const Arguments& arguments, Request& request,
 }
 
 // One line that is rewritten again and again.
-void show_progress(Request& request, std::ostream& err) {
+void show_progress(CheckRequest& request, std::ostream& err) {
   request.progress = [&err](const std::string& line) {
     err << "\r\x1b[K" << terminal_text(line) << std::flush;
   };
@@ -266,14 +264,14 @@ Verdict verdict_but_findings(std::span<const RunResult> results) {
   return combine_runs(outcomes);
 }
 
-int code_of(const Request& request, const RunOutcome& outcome) {
+int code_of(const CheckRequest& request, const RunOutcome& outcome) {
   const bool accepted = !request.findings_fail || request.write_baseline;
   return exit_code_of(outcome, accepted ? verdict_but_findings(outcome.results)
                                         : combine_runs(outcome.results));
 }
 
 // Both files can be written, before anything runs.
-Status open_files(const Arguments& arguments, Request& request) {
+Status open_files(const Arguments& arguments, CheckRequest& request) {
   Status status;
   if (!request.to_stdout)
     status = request.output.open(*arguments.value("--output"));
@@ -284,7 +282,7 @@ Status open_files(const Arguments& arguments, Request& request) {
 
 int run_check(const CommandContext& context) {
   const auto& [given, command_line, out, err, surroundings] = context;
-  Request request;
+  CheckRequest request;
   std::string saved_settings;
   Status status;
   const Arguments arguments = replayed(given, saved_settings, status);

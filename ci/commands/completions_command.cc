@@ -27,7 +27,7 @@ std::vector<std::string> words_of(const OptionSpec& option) {
   return words;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined_words(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words)
     line += (line.empty() ? "" : " ") + word;
@@ -38,7 +38,7 @@ std::string options_of(const CommandInfo& command) {
   std::vector<std::string> names = {"--help"};
   for (const OptionSpec& option : command.options)
     names.emplace_back(option.name);
-  return joined(names);
+  return joined_words(names);
 }
 
 // The words that may follow "attnguard" or "attnguard GROUP".
@@ -53,7 +53,7 @@ std::string next_words(std::string_view group) {
     const std::string word(path.substr(0, path.find(' ')));
     if (words.empty() || words.back() != word) words.push_back(word);
   }
-  return joined(words);
+  return joined_words(words);
 }
 
 void write_bash(std::ostream& out) {
@@ -78,7 +78,7 @@ _attnguard() {
   for (const CommandInfo* command : all_commands())
     for (const OptionSpec& option : command->options) {
       if (option.value == nullptr) continue;
-      const std::string words = joined(words_of(option));
+      const std::string words = joined_words(words_of(option));
       const bool folder = std::string_view(option.value) == "DIR";
       out << "    '" << command->path << ":" << option.name << "')\n"
           << "      COMPREPLY=($(compgen "
@@ -125,7 +125,7 @@ void write_zsh(std::ostream& out) {
     for (const OptionSpec& option : command->options) {
       out << "        '" << (option.repeatable ? "*" : "") << option.name << "["
           << zsh_text(option.summary) << "]";
-      const std::string words = joined(words_of(option));
+      const std::string words = joined_words(words_of(option));
       if (option.value != nullptr)
         out << ":" << zsh_text(option.value) << ":"
             << (words.empty() ? "_files" : "(" + words + ")");
@@ -153,7 +153,7 @@ void write_fish(std::ostream& out) {
       out << "complete -c attnguard -n '__attnguard_is " << command->path
           << "' -l " << std::string_view(option.name).substr(2);
       if (option.value != nullptr) out << " -r";
-      const std::string words = joined(words_of(option));
+      const std::string words = joined_words(words_of(option));
       if (!words.empty()) out << " -f -a '" << words << "'";
       std::string summary;
       for (char c : std::string_view(option.summary))

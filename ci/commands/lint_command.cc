@@ -16,9 +16,9 @@ struct Format {
   std::string (*render)(const std::vector<lint::FileResult>& results);
 };
 
-constexpr Format kFormats[] = {{"text", lint::text_report},
-                               {"json", lint::json_report},
-                               {"github", lint::github_report}};
+constexpr Format kLintFormats[] = {{"text", lint::text_report},
+                                   {"json", lint::json_report},
+                                   {"github", lint::github_report}};
 
 int run_lint(const CommandContext& context) {
   const auto& [arguments, command_line, out, err, surroundings] = context;
@@ -32,7 +32,7 @@ int run_lint(const CommandContext& context) {
   const std::string name = arguments.value("--format").value_or("text");
   const Format* format = nullptr;
   std::vector<std::string_view> names;
-  for (const Format& known : kFormats) {
+  for (const Format& known : kLintFormats) {
     names.push_back(known.name);
     if (known.name == name) format = &known;
   }

@@ -20,11 +20,10 @@
 namespace attnguard {
 namespace {
 
-constexpr std::uint64_t kMostTokens = 1024;
-constexpr std::uint64_t kMostSeconds = 1000000;
+constexpr std::uint64_t kMostTokensDrawn = 1024;
 
 // The request, once every value was understood.
-struct Request {
+struct MapRequest {
   Problem problem;
   std::uint64_t seed = 1;
   std::optional<std::int64_t> batch, head, query, key;
@@ -52,7 +51,7 @@ Status read_index(const Arguments& arguments, std::string_view option,
   return ok_status();
 }
 
-Status read_place(const Arguments& arguments, Request& request) {
+Status read_place(const Arguments& arguments, MapRequest& request) {
   const Problem& p = request.problem;
   Status status =
       read_index(arguments, "--batch", p.batch, "entry", request.batch);
@@ -68,14 +67,14 @@ Status read_place(const Arguments& arguments, Request& request) {
 }
 
 Status read_numbers(const Arguments& arguments,
-                    const Surroundings& surroundings, Request& request) {
+                    const Surroundings& surroundings, MapRequest& request) {
   if (const auto text = arguments.value("--seed")) {
     const auto seed = whole_number("--seed", *text, 0, UINT64_MAX);
     if (!seed.ok()) return seed.status();
     request.seed = seed.value();
   }
   if (const auto text = arguments.value("--tokens")) {
-    const auto tokens = whole_number("--tokens", *text, 1, kMostTokens);
+    const auto tokens = whole_number("--tokens", *text, 1, kMostTokensDrawn);
     if (!tokens.ok()) return tokens.status();
     request.tokens = static_cast<std::int64_t>(tokens.value());
   }
@@ -92,12 +91,12 @@ Status read_numbers(const Arguments& arguments,
 }
 
 Status read_format(const Arguments& arguments, const Surroundings& surroundings,
-                   Request& request) {
-  constexpr std::string_view kFormats[] = {"text", "svg", "png"};
+                   MapRequest& request) {
+  constexpr std::string_view kMapFormats[] = {"text", "svg", "png"};
   request.format = arguments.value("--format").value_or("text");
-  if (std::ranges::find(kFormats, request.format) == std::end(kFormats))
+  if (std::ranges::find(kMapFormats, request.format) == std::end(kMapFormats))
     return invalid_argument("--format: unknown '" + request.format + "'" +
-                            suggestion(request.format, kFormats));
+                            suggestion(request.format, kMapFormats));
   const bool to_stdout = arguments.value("--output").value_or("-") == "-";
   if (request.format == "png" && to_stdout && surroundings.out_is_terminal)
     return invalid_argument(
@@ -108,7 +107,7 @@ Status read_format(const Arguments& arguments, const Surroundings& surroundings,
 }
 
 Status read_request(const Arguments& arguments,
-                    const Surroundings& surroundings, Request& request) {
+                    const Surroundings& surroundings, MapRequest& request) {
   const auto engines = arguments.value("--engine");
   if (!engines)
     return invalid_argument(
@@ -133,7 +132,7 @@ Status read_request(const Arguments& arguments,
 
 // Where nothing was asked for, the map is drawn around the first row and key
 // that the guard finds something wrong with.
-void choose_place(const Engine& engine, Request& request) {
+void choose_place(const Engine& engine, MapRequest& request) {
   if (request.query || request.key) return;
   const Problem& p = request.problem;
   if (p.max_len_q() <= request.tokens && p.max_len_kv() <= request.tokens &&
@@ -167,7 +166,7 @@ bool shows_something_wrong(const InfluenceMap& map) {
   });
 }
 
-Result<std::string> drawing(const InfluenceMap& map, const Request& request,
+Result<std::string> drawing(const InfluenceMap& map, const MapRequest& request,
                             const Engine& engine) {
   const std::string title = engine.name + ", batch " +
                             std::to_string(map.batch) + ", head " +
@@ -180,7 +179,7 @@ Result<std::string> drawing(const InfluenceMap& map, const Request& request,
 }
 
 // Says why there is no map; the code to end with.
-int no_map(const Engine& engine, const Request& request, std::ostream& err) {
+int no_map(const Engine& engine, const MapRequest& request, std::ostream& err) {
   const std::string reason = unsupported_reason(engine, request.problem);
   const std::string name = terminal_text(engine.name);
   if (!reason.empty()) {
@@ -200,7 +199,7 @@ int no_map(const Engine& engine, const Request& request, std::ostream& err) {
 
 int run_map(const CommandContext& context) {
   const auto& [arguments, command_line, out, err, surroundings] = context;
-  Request request;
+  MapRequest request;
   Status status = read_request(arguments, surroundings, request);
   if (!status.ok())
     return usage_error(err, status.message(),

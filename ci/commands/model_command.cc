@@ -22,8 +22,7 @@
 namespace attnguard {
 namespace {
 
-constexpr std::uint64_t kMostTokens = 1u << 20;
-constexpr std::uint64_t kMostSeconds = 1000000;
+constexpr std::uint64_t kMostTokensOfText = 1u << 20;
 constexpr std::chrono::seconds kDefaultTimeout{1800};
 
 std::string render_run(const ModelResult& result, const ReportFormat& format,
@@ -33,7 +32,7 @@ std::string render_run(const ModelResult& result, const ReportFormat& format,
 }
 
 // The request, once every value was understood.
-struct Request {
+struct ModelRequest {
   std::string file;
   const ModelOpener* opener = nullptr;
   std::map<std::string, std::string> model_options;
@@ -45,7 +44,7 @@ struct Request {
   std::chrono::seconds timeout = kDefaultTimeout;
 };
 
-Status read_model_options(const Arguments& arguments, Request& request) {
+Status read_model_options(const Arguments& arguments, ModelRequest& request) {
   for (const std::string& option : arguments.values("--option")) {
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos || equals == 0)
@@ -81,7 +80,7 @@ Status read_text(const std::string& file, std::vector<std::int32_t>& text) {
   return ok_status();
 }
 
-Status read_numbers(const Arguments& arguments, Request& request) {
+Status read_numbers(const Arguments& arguments, ModelRequest& request) {
   ModelOptions& options = request.options;
   if (const auto seed = arguments.value("--seed")) {
     const auto number = whole_number("--seed", *seed, 0, UINT64_MAX);
@@ -89,7 +88,7 @@ Status read_numbers(const Arguments& arguments, Request& request) {
     options.seed = number.value();
   }
   if (const auto tokens = arguments.value("--tokens")) {
-    const auto number = whole_number("--tokens", *tokens, 4, kMostTokens);
+    const auto number = whole_number("--tokens", *tokens, 4, kMostTokensOfText);
     if (!number.ok()) return number.status();
     options.num_tokens = static_cast<std::int64_t>(number.value());
   }
@@ -111,7 +110,8 @@ Status read_numbers(const Arguments& arguments, Request& request) {
 }
 
 Status read_appearance(const Arguments& arguments,
-                       const Surroundings& surroundings, Request& request) {
+                       const Surroundings& surroundings,
+                       ModelRequest& request) {
   request.format = arguments.value("--format").value_or("text");
   if (find_report_format(request.format) == nullptr)
     return invalid_argument("--format: unknown '" + request.format + "'" +
@@ -129,7 +129,7 @@ Status read_appearance(const Arguments& arguments,
   return ok_status();
 }
 
-Status read_request(const CommandContext& context, Request& request) {
+Status read_request(const CommandContext& context, ModelRequest& request) {
   const Arguments& arguments = context.arguments;
   request.file = arguments.operand();
   if (request.file.empty())
@@ -159,7 +159,8 @@ Status read_request(const CommandContext& context, Request& request) {
   return ok_status();
 }
 
-std::string replay_line(const Request& request, const ModelResult& result) {
+std::string replay_line(const ModelRequest& request,
+                        const ModelResult& result) {
   std::string line = "attnguard model " + shell_quote(request.file);
   for (const auto& [name, value] : request.model_options)
     line += " --option " + shell_quote(name + "=" + value);
@@ -176,7 +177,7 @@ std::string replay_line(const Request& request, const ModelResult& result) {
   return line;
 }
 
-std::string render(const Request& request, const ModelResult& result,
+std::string render(const ModelRequest& request, const ModelResult& result,
                    const std::string& command_line) {
   const ReportOptions options{.color = request.color,
                               .version = std::string(command_version()),
@@ -187,7 +188,7 @@ std::string render(const Request& request, const ModelResult& result,
 }
 
 // Opens the model, runs the checks and writes the report.
-int run_here(const Request& request, const std::string& command_line,
+int run_here(const ModelRequest& request, const std::string& command_line,
              std::ostream& out, std::ostream& err) {
   const Result<Model> model =
       request.opener->open(request.file, request.model_options);
@@ -222,7 +223,7 @@ int run_here(const Request& request, const std::string& command_line,
 }
 
 // A process that crashed or hung still gives a report.
-int report_death(const Request& request, const std::string& what,
+int report_death(const ModelRequest& request, const std::string& what,
                  const std::string& command_line, std::ostream& out) {
   ModelResult result;
   result.model = request.file;
@@ -236,7 +237,7 @@ int report_death(const Request& request, const std::string& what,
   return exit_code(result.verdict);
 }
 
-int run_apart(const Request& request, const std::string& command_line,
+int run_apart(const ModelRequest& request, const std::string& command_line,
               std::ostream& out, std::ostream& err) {
   out.flush();
   err.flush();
@@ -264,7 +265,7 @@ int run_apart(const Request& request, const std::string& command_line,
 }
 
 int run_model(const CommandContext& context) {
-  Request request;
+  ModelRequest request;
   Status status = read_request(context, request);
   if (!status.ok())
     return usage_error(context.err, status.message(),

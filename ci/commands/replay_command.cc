@@ -19,10 +19,9 @@
 namespace attnguard {
 namespace {
 
-constexpr std::uint64_t kMostSeconds = 1000000;
 constexpr std::size_t kMostShown = 3;  // findings of a check
 
-struct Request {
+struct DumpRequest {
   std::string file;
   std::optional<std::string> engine;
   std::chrono::seconds limit{60};
@@ -31,7 +30,7 @@ struct Request {
 };
 
 Status read_request(const Arguments& arguments,
-                    const Surroundings& surroundings, Request& request) {
+                    const Surroundings& surroundings, DumpRequest& request) {
   request.file = arguments.operand();
   request.engine = arguments.value("--engine");
   request.isolate =
@@ -50,11 +49,11 @@ Status read_request(const Arguments& arguments,
   return ok_status();
 }
 
-Deadline deadline_of(const Request& request) {
+Deadline deadline_of(const DumpRequest& request) {
   return std::chrono::steady_clock::now() + request.limit;
 }
 
-void print_record(const Request& request, const DumpRecord& record,
+void print_record(const DumpRequest& request, const DumpRecord& record,
                   std::ostream& out) {
   const std::string cut = cut_text(record.problem, record.scope);
   out << "file      " << terminal_text(request.file) << '\n'
@@ -122,12 +121,12 @@ void print_confirmation(const DumpRecord& record, const Rejudged& judged,
                 : "the recorded finding is not among them\n");
 }
 
-Result<Engine> open(const Request& request) {
+Result<Engine> open_asked_for(const DumpRequest& request) {
   return request.isolate ? open_isolated(*request.engine, request.isolation)
                          : open_engine(*request.engine);
 }
 
-void print_shrunk(const Request& request, const Shrunk& shrunk,
+void print_shrunk(const DumpRequest& request, const Shrunk& shrunk,
                   std::ostream& out) {
   const CutCall& part = shrunk.smallest.part;
   out << "smallest failing case (" << counted(shrunk.tried, "part")
@@ -163,9 +162,9 @@ void print_other_mask(const Dump& dump, std::ostream& out) {
         << "; the engine is run with the problem's\n";
 }
 
-int run_engine_on(const Request& request, const Dump& dump, std::ostream& out,
-                  std::ostream& err) {
-  const Result<Engine> engine = open(request);
+int run_engine_on(const DumpRequest& request, const Dump& dump,
+                  std::ostream& out, std::ostream& err) {
+  const Result<Engine> engine = open_asked_for(request);
   if (!engine.ok()) {
     usage_error(err, engine.status().message(),
                 "'attnguard list engines' shows what there is");
@@ -203,7 +202,7 @@ int run_engine_on(const Request& request, const Dump& dump, std::ostream& out,
 
 int run_replay(const CommandContext& context) {
   const auto& [arguments, command_line, out, err, surroundings] = context;
-  Request request;
+  DumpRequest request;
   if (Status status = read_request(arguments, surroundings, request);
       !status.ok())
     return usage_error(err, status.message());

@@ -22,7 +22,7 @@ struct Share {
   double wrong = 0;
 };
 
-struct Request {
+struct OddsRequest {
   RuntimePolicy policy;
   RuntimeSettings settings;  // of the layer
   std::vector<Share> shares;
@@ -47,7 +47,7 @@ std::optional<double> parse_wrong(std::string_view text) {
   return *number / (percent ? 100 : 1);
 }
 
-Status read_shares(const Arguments& arguments, Request& request) {
+Status read_shares(const Arguments& arguments, OddsRequest& request) {
   const std::string text =
       arguments.value("--rows").value_or(std::string(kDefaultRows));
   for (std::string_view piece : split(text, ',')) {
@@ -62,7 +62,7 @@ Status read_shares(const Arguments& arguments, Request& request) {
   return ok_status();
 }
 
-Status read_numbers(const Arguments& arguments, Request& request) {
+Status read_numbers(const Arguments& arguments, OddsRequest& request) {
   if (const auto text = arguments.value("--certainty")) {
     const auto certainty = parse_wrong(*text);
     if (!certainty || !(*certainty > 0 && *certainty < 1))
@@ -119,7 +119,7 @@ std::string duration(double seconds) {
   return text;
 }
 
-void print_premises(const Request& request, std::ostream& out) {
+void print_premises(const OddsRequest& request, std::ostream& out) {
   const RuntimeSettings& settings = request.settings;
   out << "sample        " << one_in_text(settings.sample_every);
   if (settings.sample_every > 0)
@@ -133,7 +133,7 @@ void print_premises(const Request& request, std::ostream& out) {
            "--sample\n";
 }
 
-void print_table(const Request& request, std::ostream& out) {
+void print_table(const OddsRequest& request, std::ostream& out) {
   const RuntimeSettings& settings = request.settings;
   std::vector<Column> columns(3);
   columns[0].title = "wrong rows";
@@ -173,7 +173,7 @@ int run_odds(const CommandContext& context) {
   const std::optional<Policy> policy =
       read_policy(arguments.value("--policy"), err, surroundings.folder);
   if (!policy) return kExitUsage;
-  Request request;
+  OddsRequest request;
   if (policy->runtime) request.policy = *policy->runtime;
   if (!policy->runtime && arguments.value("--policy"))
     return usage_error(err, "the policy has no 'runtime' section",

@@ -17,7 +17,6 @@ namespace attnguard {
 namespace {
 
 constexpr std::uint64_t kMostProblems = 1000000;
-constexpr std::uint64_t kMostThreads = 4096;
 
 Status read_options(const Arguments& arguments, SelftestOptions& options,
                     int& threads) {

@@ -25,7 +25,7 @@ constexpr std::uint64_t kMostRepeats = 100;
 constexpr double kMostMargin = 1000;
 constexpr std::size_t kMostHidden = 20;  // Known defects that are listed.
 
-struct Request {
+struct TuneRequest {
   std::string engine;
   std::string policy_name = "built-in";
   std::string policy_text;
@@ -34,7 +34,7 @@ struct Request {
   OutputFile output;
 };
 
-Status read_options(const Arguments& arguments, Request& request) {
+Status read_options(const Arguments& arguments, TuneRequest& request) {
   if (const auto margin = arguments.value("--margin")) {
     const auto number = parse_double(*margin);
     if (!number || !(*number >= 1 && *number <= kMostMargin))
@@ -62,7 +62,7 @@ Status read_options(const Arguments& arguments, Request& request) {
 }
 
 // False: `err` says why.
-bool read_input(const Arguments& arguments, Request& request,
+bool read_input(const Arguments& arguments, TuneRequest& request,
                 std::ostream& err) {
   const auto file = arguments.value("--policy");
   const std::optional<Policy> policy = read_policy(file, err);
@@ -113,7 +113,7 @@ std::vector<NewTolerance> tolerances_of(const Measured& measured) {
   return all;
 }
 
-Settings tuned_settings(const Request& request, const Measured& measured,
+Settings tuned_settings(const TuneRequest& request, const Measured& measured,
                         const std::string& engine) {
   Settings settings = request.policy.resolve(engine);
   for (const Measurement& one : measured.measurements)
@@ -173,7 +173,7 @@ void print_defective(const Measured& measured, std::ostream& out) {
   if (!measured.defective.empty()) out << '\n';
 }
 
-std::string joined(const std::vector<std::string>& texts) {
+std::string comma_list(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
   return all;
@@ -187,13 +187,13 @@ void print_hidden(const std::vector<HiddenDefect>& hidden, std::ostream& out) {
   out << counted(static_cast<std::int64_t>(hidden.size()), "known defect")
       << " that auto catches would be hidden by these tolerances:\n";
   for (std::size_t i = 0; i < hidden.size() && i < kMostHidden; ++i)
-    out << "  " << hidden[i].defect << "  (" << joined(hidden[i].checks)
+    out << "  " << hidden[i].defect << "  (" << comma_list(hidden[i].checks)
         << " sees it with auto)\n    " << hidden[i].problem << '\n';
   if (hidden.size() > kMostHidden)
     out << "  and " << hidden.size() - kMostHidden << " more\n";
 }
 
-std::vector<std::string> heading_of(const Request& request,
+std::vector<std::string> heading_of(const TuneRequest& request,
                                     const Measured& measured,
                                     const std::vector<HiddenDefect>& hidden) {
   std::vector<std::string> lines = {fmt::format(
@@ -203,12 +203,12 @@ std::vector<std::string> heading_of(const Request& request,
       counted(request.options.repeats, "seed"), request.policy.seed)};
   for (std::size_t i = 0; i < hidden.size() && i < kMostHidden; ++i)
     lines.push_back("hides the known defect " + hidden[i].defect + " from " +
-                    joined(hidden[i].checks));
+                    comma_list(hidden[i].checks));
   return lines;
 }
 
 // One line that is rewritten before each problem.
-void show_progress(Request& request, std::ostream& err) {
+void show_progress(TuneRequest& request, std::ostream& err) {
   request.options.progress = [&err](std::size_t done, std::size_t total) {
     err << "\r\x1b[Kproblem " << done + 1 << " of " << total << std::flush;
   };
@@ -236,7 +236,7 @@ int open_tuned(const Arguments& arguments, const Surroundings& surroundings,
              : kExitEngineError;
 }
 
-int write_policy(Request& request, const Measured& measured,
+int write_policy(TuneRequest& request, const Measured& measured,
                  const std::vector<HiddenDefect>& hidden,
                  const std::string& engine, const std::string& file,
                  std::ostream& out, std::ostream& err) {
@@ -257,7 +257,7 @@ int run_tune(const CommandContext& context) {
   if (!spec)
     return usage_error(err, "no engine given",
                        "write e.g. --engine builtin:tiled");
-  Request request;
+  TuneRequest request;
   if (!read_input(arguments, request, err)) return kExitUsage;
   if (const Status status = read_options(arguments, request); !status.ok())
     return usage_error(err, status.message(),

@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-bool is_same(const SharedBlock& a, const SharedBlock& b) {
+bool is_same_place(const SharedBlock& a, const SharedBlock& b) {
   return a.begin == b.begin && a.end == b.end && a.tensor == b.tensor;
 }
 
@@ -135,7 +135,7 @@ Status ServedCalls::stage(const Request& request, const Tripwire& memory) {
       wanted.size() == staged_.size() &&
       std::equal(wanted.begin(), wanted.end(), staged_.begin(),
                  [](const SharedBlock& block, const Staged& staged) {
-                   return is_same(block, staged.block);
+                   return is_same_place(block, staged.block);
                  });
   if (!has_all) {
     release_staged();

@@ -9,7 +9,7 @@ namespace attnguard::lint {
 namespace {
 
 // Deeper than any mask is made; also ends cycles.
-constexpr int kMostDepth = 100;
+constexpr int kMostValueDepth = 100;
 
 Dims nominal(const Array& shape) {
   Dims dims;
@@ -94,7 +94,7 @@ ArrayPtr Evaluator::evaluate(const Graph& graph, const std::string& value) {
 
 ArrayPtr Evaluator::compute(const Graph& graph, const std::string& value,
                             int depth) {
-  if (value.empty() || depth > kMostDepth) return nullptr;
+  if (value.empty() || depth > kMostValueDepth) return nullptr;
   const Key key{graph.owner(value), value};
   const auto [entry, fresh] = known_.emplace(key, nullptr);
   if (!fresh) return entry->second;  // Null within a cycle.

@@ -35,8 +35,9 @@ bool hidden_before(const Attention& attention, const Origin& after,
                        after.sources.end());
 }
 
-void judge(const Attention& attention, const Masks&, Evaluator& evaluator,
-           std::vector<Finding>& findings) {
+void judge_mask_after_softmax(const Attention& attention, const Masks&,
+                              Evaluator& evaluator,
+                              std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < attention.after.size(); ++i) {
     const Step& step = attention.after[i];
     const Node& node = *step.node;
@@ -80,6 +81,6 @@ What it looks like
 Fix
   Mask the scores, not the weights.
 )",
-    .one = judge};
+    .one = judge_mask_after_softmax};
 
 }  // namespace attnguard::lint

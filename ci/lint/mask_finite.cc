@@ -41,8 +41,8 @@ void judge_fused(const Node& node, std::vector<Finding>& findings) {
        "set mask_filter_value to the dtype's lowest number", true});
 }
 
-void judge(const Attention& attention, const Masks& masks, Evaluator&,
-           std::vector<Finding>& findings) {
+void judge_mask_finite(const Attention& attention, const Masks& masks,
+                       Evaluator&, std::vector<Finding>& findings) {
   if (attention.fused) judge_fused(*attention.node, findings);
   std::set<std::pair<const Node*, double>> told;
   for (const Fill& fill : masks.fills) {
@@ -87,6 +87,6 @@ Why it matters
 Fix
   torch.finfo(dtype).min or -inf.
 )",
-    .one = judge};
+    .one = judge_mask_finite};
 
 }  // namespace attnguard::lint

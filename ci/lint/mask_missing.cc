@@ -86,8 +86,8 @@ void accuse(const Attention& attention, const std::string& why,
            : "add the causal mask to the scores before the Softmax"});
 }
 
-void judge(const Model& model, std::span<const Seen> seen,
-           std::vector<Finding>& findings) {
+void judge_mask_missing(const Model& model, std::span<const Seen> seen,
+                        std::vector<Finding>& findings) {
   if (model.graphs.empty() || takes_one_token(*model.graphs[0])) return;
   const bool cache = has_cache(*model.graphs[0]);
   std::vector<Layer> layers;
@@ -152,6 +152,6 @@ What it looks like
 Fix
   Add the causal mask, or set is_causal or unidirectional of a fused node.
 )",
-    .all = judge};
+    .all = judge_mask_missing};
 
 }  // namespace attnguard::lint

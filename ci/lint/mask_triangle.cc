@@ -113,8 +113,8 @@ std::string fault_of(const Allowed& allowed) {
   return "";
 }
 
-void judge(const Attention& attention, const Masks& masks, Evaluator&,
-           std::vector<Finding>& findings) {
+void judge_mask_triangle(const Attention& attention, const Masks& masks,
+                         Evaluator&, std::vector<Finding>& findings) {
   for (const MaskTerm& mask : masks.terms) {
     if (mask.array == nullptr) continue;
     const auto allowed = allowed_by(mask);
@@ -156,6 +156,6 @@ Fix
   torch.tril(ones) where true may attend; torch.triu(full(-inf), diagonal=1)
   where it is added to the scores.
 )",
-    .one = judge};
+    .one = judge_mask_triangle};
 
 }  // namespace attnguard::lint

@@ -6,7 +6,7 @@
 namespace attnguard::lint {
 namespace {
 
-constexpr int kMostDepth = 24;
+constexpr int kMostMaskDepth = 24;
 
 // Any "minus infinity" seen in practice is beyond it; biases that are one
 // number for all keys are not.
@@ -84,7 +84,7 @@ void Collector::additive(const Graph& graph, const std::string& value,
     return;
   }
   const Node* node = graph.producer(value);
-  if (node == nullptr || depth > kMostDepth || exhausted() ||
+  if (node == nullptr || depth > kMostMaskDepth || exhausted() ||
       !node->domain.empty())
     return term(value, Meaning::kAdditive, nullptr);
   const Graph& at = *node->graph;
@@ -127,7 +127,7 @@ void Collector::boolean(const Graph& graph, const std::string& value,
   if (const ArrayPtr array = known(graph, value))
     return term(value, meaning, array);
   const Node* node = graph.producer(value);
-  if (node == nullptr || depth > kMostDepth || exhausted() ||
+  if (node == nullptr || depth > kMostMaskDepth || exhausted() ||
       !node->domain.empty())
     return term(value, meaning, nullptr);
   const Graph& at = *node->graph;

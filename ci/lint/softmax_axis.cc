@@ -34,8 +34,8 @@ void not_judged(const Node& node, const std::string& why,
                       true});
 }
 
-void judge(const Attention& attention, const Masks&, Evaluator& evaluator,
-           std::vector<Finding>& findings) {
+void judge_softmax_axis(const Attention& attention, const Masks&,
+                        Evaluator& evaluator, std::vector<Finding>& findings) {
   if (attention.fused) return;
   const Node& node = *attention.node;
   const bool merges = node.graph->opset < 13;
@@ -106,6 +106,6 @@ What it looks like
 Fix
   dim=-1 on scores [..., query, key].
 )",
-                           .one = judge};
+                           .one = judge_softmax_axis};
 
 }  // namespace attnguard::lint

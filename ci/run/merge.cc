@@ -10,27 +10,29 @@
 namespace attnguard {
 namespace {
 
-struct Part {
+// The report of one shard.
+struct ShardReport {
   std::string path;
   JsonReport report;
   const ShardOfRun& shard() const { return report.runs.front().shard; }
 };
 
 // "a.json says x, b.json says y"
-Status differs(const Part& a, const Part& b, const std::string& what,
-               const std::string& of_a, const std::string& of_b) {
+Status differs(const ShardReport& a, const ShardReport& b,
+               const std::string& what, const std::string& of_a,
+               const std::string& of_b) {
   return invalid_argument("the reports are of different " + what + ": " +
                           a.path + " says '" + of_a + "', " + b.path +
                           " says '" + of_b + "'");
 }
 
-Result<Part> read_part(const std::string& path) {
+Result<ShardReport> read_part(const std::string& path) {
   const Result<std::string> text = read_text_file(path);
   if (!text.ok()) return text.status();
   Result<JsonReport> report = read_json_report(text.value());
   if (!report.ok())
     return invalid_argument(path + ": " + report.status().message());
-  Part part{path, std::move(report.value())};
+  ShardReport part{path, std::move(report.value())};
   if (part.report.runs.empty())
     return invalid_argument(path + ": holds no run");
   for (const RunResult& run : part.report.runs)
@@ -42,7 +44,7 @@ Result<Part> read_part(const std::string& path) {
   return part;
 }
 
-Status compare(const Part& a, const Part& b) {
+Status compare(const ShardReport& a, const ShardReport& b) {
   if (a.report.version != b.report.version)
     return differs(a, b, "versions of attnguard", a.report.version,
                    b.report.version);
@@ -69,10 +71,10 @@ Status compare(const Part& a, const Part& b) {
   return ok_status();
 }
 
-Status check_shards(const std::vector<Part>& parts) {
+Status check_shards(const std::vector<ShardReport>& parts) {
   const std::int64_t count = parts.front().shard().count;
-  std::map<std::int64_t, const Part*> seen;
-  for (const Part& part : parts) {
+  std::map<std::int64_t, const ShardReport*> seen;
+  for (const ShardReport& part : parts) {
     const auto [at, is_new] = seen.emplace(part.shard().index, &part);
     if (!is_new)
       return invalid_argument("shard " + std::to_string(part.shard().index) +
@@ -136,19 +138,20 @@ Status join_run(RunResult& run) {
 }  // namespace
 
 Result<JsonReport> merge_reports(const std::vector<std::string>& paths) {
-  std::vector<Part> parts;
+  std::vector<ShardReport> parts;
   for (const std::string& path : paths) {
-    Result<Part> part = read_part(path);
+    Result<ShardReport> part = read_part(path);
     if (!part.ok()) return part.status();
     parts.push_back(std::move(part.value()));
   }
-  for (const Part& part : parts)
+  for (const ShardReport& part : parts)
     if (Status status = compare(parts.front(), part); !status.ok())
       return status;
   if (Status status = check_shards(parts); !status.ok()) return status;
-  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return a.shard().index < b.shard().index;
-  });
+  std::sort(parts.begin(), parts.end(),
+            [](const ShardReport& a, const ShardReport& b) {
+              return a.shard().index < b.shard().index;
+            });
   JsonReport merged = std::move(parts.front().report);
   for (std::size_t p = 1; p < parts.size(); ++p)
     for (std::size_t e = 0; e < merged.runs.size(); ++e) {

@@ -47,7 +47,7 @@ void use_coverage(const std::string& name, Policy& policy) {
 }
 
 // One engine's part of the run.
-struct Part {
+struct EnginePart {
   Indices chosen;                      // Of the policy's problems.
   std::vector<ProblemResult> results;  // In the order of `chosen`.
 };
@@ -111,7 +111,7 @@ class Run {
   StopSource stop_;
   std::vector<std::string> engine_names_;
   std::vector<bool> gives_weights_;
-  std::vector<Part> parts_;
+  std::vector<EnginePart> parts_;
   std::vector<std::vector<ProblemResult>> replayed_;
   std::vector<int> threads_;
 };
@@ -141,7 +141,7 @@ void Run::choose() {
   const std::vector<std::int64_t> shard = share_out(costs, count);
   for (std::size_t p = 0; p < costs.size(); ++p)
     if (shard[p] + 1 == request_.settings.shard.index)
-      for (Part& part : parts_) part.chosen.push_back(p);
+      for (EnginePart& part : parts_) part.chosen.push_back(p);
 }
 
 // All checks that failed then are off by now.
@@ -193,7 +193,7 @@ Status Run::replay_saved() {
 
 Status Run::run_here() {
   for (std::size_t e = 0; e < parts_.size(); ++e) {
-    Part& part = parts_[e];
+    EnginePart& part = parts_[e];
     Policy chosen = policy_;
     chosen.problems.clear();
     for (std::size_t p : part.chosen)
@@ -226,7 +226,7 @@ Status Run::verify_in_jobs(JobPool& pool) {
   };
   std::vector<Place> places;
   for (std::size_t e = 0; e < parts_.size(); ++e) {
-    Part& part = parts_[e];
+    EnginePart& part = parts_[e];
     for (std::size_t p : part.chosen) {
       const Problem& problem = policy_.problems[p].problem;
       part.results.push_back(left_out(
@@ -335,7 +335,7 @@ RunResult Run::finished(std::size_t engine) {
   run.seed = policy_.seed;
   run.threads = threads_[engine];
   run.problems = std::move(replayed_[engine]);
-  Part& part = parts_[engine];
+  EnginePart& part = parts_[engine];
   for (std::size_t i = 0; i < part.chosen.size(); ++i) {
     ProblemResult& result = part.results[i];
     result.number = static_cast<std::int64_t>(part.chosen[i]) + 1;

@@ -8,7 +8,6 @@
 namespace attnguard {
 namespace {
 
-constexpr std::uint64_t kMostSeconds = 1000000;
 constexpr std::uint64_t kMostJobs = 1024;
 
 Status read_number(const Arguments& arguments, const char* option,

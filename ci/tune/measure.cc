@@ -24,10 +24,6 @@ constexpr std::array<std::string_view, 10> kTuned = {"row-sum",
                                                      "lse",
                                                      "repeatable"};
 
-bool is_tuned(std::string_view check) {
-  return std::ranges::find(kTuned, check) != kTuned.end();
-}
-
 // Nothing is tolerated where something could be.
 Settings without_tolerance(Settings settings) {
   for (std::string_view check : kTuned)
@@ -185,6 +181,10 @@ class Measuring {
 }  // namespace
 
 std::span<const std::string_view> tuned_checks() { return kTuned; }
+
+bool is_tuned(std::string_view check) {
+  return std::ranges::find(kTuned, check) != kTuned.end();
+}
 
 double with_margin(double error, double margin) {
   const double wanted = error * margin;

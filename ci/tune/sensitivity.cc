@@ -107,10 +107,6 @@ std::vector<std::string> alarms(const ProblemResult& result) {
   return ids;
 }
 
-bool is_tuned(const std::string& check) {
-  return std::ranges::find(tuned_checks(), check) != tuned_checks().end();
-}
-
 }  // namespace
 
 void find_smallest_faults(Measurement& measurement) {

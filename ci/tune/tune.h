@@ -19,6 +19,7 @@ namespace attnguard {
 // Checks whose tolerance is an absolute difference of outputs, weights or row
 // sums. The others judge exactly: there is nothing to tune.
 std::span<const std::string_view> tuned_checks();
+bool is_tuned(std::string_view check);
 
 // What one check measured in one dtype.
 struct Measurement {

@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace attnguard::llama_cpp {
-namespace {
-
-bool known(std::int32_t sequence) {
-  return sequence >= 0 && sequence < kMostSequences;
-}
-
-}  // namespace
 
 bool BatchRows::begin(std::int32_t num_tokens, const std::int32_t* positions,
                       const std::int32_t* num_sequences,
@@ -26,7 +19,7 @@ bool BatchRows::begin(std::int32_t num_tokens, const std::int32_t* positions,
     token.sequence = count > 0 ? sequences[i][0] : 0;
     for (std::int32_t s = 0; s < std::max(count, 1); ++s) {
       const std::int32_t sequence = count > 0 ? sequences[i][s] : 0;
-      if (!known(sequence)) {
+      if (!is_tracked(sequence)) {
         batch_.clear();
         return false;
       }
@@ -70,7 +63,8 @@ bool BatchRows::take(std::span<const std::int64_t> cells,
 
 void BatchRows::set_next_position(std::int32_t sequence,
                                   std::int32_t position) {
-  if (known(sequence)) next_[static_cast<std::size_t>(sequence)] = position;
+  if (is_tracked(sequence))
+    next_[static_cast<std::size_t>(sequence)] = position;
 }
 
 void BatchRows::rewind() {

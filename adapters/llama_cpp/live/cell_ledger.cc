@@ -6,10 +6,6 @@
 namespace attnguard::llama_cpp {
 namespace {
 
-bool known(std::int32_t sequence) {
-  return sequence >= 0 && sequence < kMostSequences;
-}
-
 std::size_t bit(std::int32_t sequence) {
   return static_cast<std::size_t>(sequence);
 }
@@ -55,7 +51,7 @@ void CellLedger::remove(std::int32_t sequence, std::int32_t p0,
     for (std::int32_t s = 0; s < kMostSequences; ++s) remove(s, p0, p1);
     return;
   }
-  if (!known(sequence)) return;
+  if (!is_tracked(sequence)) return;
   for_each(sequence, p0, p1, [&](Slot& slot) {
     slot.sequences.reset(bit(sequence));
     if (slot.sequences.none()) slot.position = -1;
@@ -80,13 +76,13 @@ void CellLedger::copy_stream(std::int32_t from, std::int32_t to) {
 
 void CellLedger::copy(std::int32_t from, std::int32_t to, std::int32_t p0,
                       std::int32_t p1) {
-  if (!known(from) || !known(to) || from == to) return;
+  if (!is_tracked(from) || !is_tracked(to) || from == to) return;
   if (streams_ > 1) return copy_stream(from, to);
   for_each(from, p0, p1, [&](Slot& slot) { slot.sequences.set(bit(to)); });
 }
 
 void CellLedger::keep(std::int32_t sequence) {
-  if (!known(sequence)) return;
+  if (!is_tracked(sequence)) return;
   // With streams, only the sequence's own is looked at, as in llama.cpp.
   for (std::int64_t i = 0; i < cells_per_stream_; ++i) {
     const std::int64_t cell = stream_of(sequence) * cells_per_stream_ + i;
@@ -103,7 +99,7 @@ void CellLedger::keep(std::int32_t sequence) {
 
 void CellLedger::shift(std::int32_t sequence, std::int32_t p0, std::int32_t p1,
                        std::int32_t by) {
-  if (!known(sequence) || by == 0) return;
+  if (!is_tracked(sequence) || by == 0) return;
   for_each(sequence, p0, p1, [&](Slot& slot) {
     slot.position += by;  // Below 0 the cell is empty.
     if (slot.position < 0) slot.sequences.reset();
@@ -115,7 +111,7 @@ void CellLedger::cells_of(std::int32_t sequence, std::int64_t limit,
                           std::vector<Cell>& out) const {
   out.clear();
   const std::int64_t stream = stream_of(sequence);
-  if (!known(sequence) || stream >= streams_) return;
+  if (!is_tracked(sequence) || stream >= streams_) return;
   const std::int64_t first = stream * cells_per_stream_;
   for (std::int64_t i = 0; i < std::min(limit, cells_per_stream_); ++i)
     if (holds(first + i, sequence))

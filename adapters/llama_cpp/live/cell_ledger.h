@@ -14,6 +14,11 @@ namespace attnguard::llama_cpp {
 inline constexpr std::int32_t kMostSequences = 256;  // LLAMA_MAX_SEQ
 using SequenceSet = std::bitset<kMostSequences>;
 
+// Whether a sequence is one of those that a SequenceSet holds.
+inline bool is_tracked(std::int32_t sequence) {
+  return sequence >= 0 && sequence < kMostSequences;
+}
+
 // A token as the host gives it to llama_decode.
 struct Token {
   std::int32_t position = -1;

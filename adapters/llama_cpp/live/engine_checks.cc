@@ -7,7 +7,7 @@
 namespace attnguard::llama_cpp {
 namespace {
 
-std::string number(double value) {
+std::string number_text(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
@@ -105,13 +105,14 @@ CheckOutcome check_weights(const AttentionNode& node) {
             (5 * std::sqrt(static_cast<double>(seen)) + 2) * 0x1p-24;
         if (hidden >= 0)
           complain(s, h, i,
-                   "weight " + number(row[static_cast<std::size_t>(hidden)]) +
+                   "weight " +
+                       number_text(row[static_cast<std::size_t>(hidden)]) +
                        " on cell " + std::to_string(hidden));
         else if (!(sum <= 1 + bound) ||
                  (node.sinks == nullptr && !(sum >= 1 - bound)))
           complain(s, h, i,
-                   "weights sum to " + number(sum) + " instead of 1 (bound " +
-                       number(bound) + ")");
+                   "weights sum to " + number_text(sum) +
+                       " instead of 1 (bound " + number_text(bound) + ")");
       }
     }
   return outcome;

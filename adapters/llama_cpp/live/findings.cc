@@ -6,10 +6,10 @@ namespace {
 constexpr std::array<std::string_view, kNumEngineChecks> kIds = {
     "mask", "weights", "cache-write", "cache-cell"};
 
-double number(std::uint64_t count) { return static_cast<double>(count); }
+double as_double(std::uint64_t count) { return static_cast<double>(count); }
 
 MetricFamily single(const char* name, const char* help, std::uint64_t value) {
-  return {name, help, MetricType::kCounter, {{{}, number(value), {}}}};
+  return {name, help, MetricType::kCounter, {{{}, as_double(value), {}}}};
 }
 
 MetricFamily by_check(const char* name, const char* help,
@@ -18,7 +18,7 @@ MetricFamily by_check(const char* name, const char* help,
   MetricFamily family{name, help, MetricType::kCounter, {}};
   for (std::size_t i = 0; i < kNumEngineChecks; ++i)
     family.samples.push_back({{{"check", std::string(kIds[i])}},
-                              number(counters.checks[i].*value),
+                              as_double(counters.checks[i].*value),
                               {}});
   return family;
 }

@@ -51,8 +51,7 @@ void LiveHook::State::removed(std::int32_t sequence, std::int32_t p0,
 
 void LiveHook::State::copied(std::int32_t from, std::int32_t to,
                              std::int32_t p0, std::int32_t p1) {
-  if (from < 0 || to < 0 || from >= kMostSequences || to >= kMostSequences)
-    return;
+  if (!is_tracked(from) || !is_tracked(to)) return;
   for (Cache& cache : caches_) cache.ledger.copy(from, to, p0, p1);
   const std::int32_t end = batch_.next_position(from);
   if (p1 < 0 || p1 >= end)
@@ -78,7 +77,7 @@ void LiveHook::State::kept(std::int32_t sequence) {
 
 void LiveHook::State::shifted(std::int32_t sequence, std::int32_t p0,
                               std::int32_t p1, std::int32_t by) {
-  if (sequence < 0 || sequence >= kMostSequences) return;
+  if (!is_tracked(sequence)) return;
   for (Cache& cache : caches_) cache.ledger.shift(sequence, p0, p1, by);
   const std::int32_t end = batch_.next_position(sequence);
   if (p0 < end && (p1 < 0 || p1 >= end))  // The last token moved.
