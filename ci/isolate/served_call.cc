@@ -6,10 +6,6 @@
 namespace attnguard {
 namespace {
 
-bool is_same_place(const SharedBlock& a, const SharedBlock& b) {
-  return a.begin == b.begin && a.end == b.end && a.tensor == b.tensor;
-}
-
 const std::int32_t* indices(std::int64_t offset, const Tripwire& memory) {
   if (offset < 0) return nullptr;
   return reinterpret_cast<const std::int32_t*>(memory.at(offset));
@@ -135,7 +131,7 @@ Status ServedCalls::stage(const Request& request, const Tripwire& memory) {
       wanted.size() == staged_.size() &&
       std::equal(wanted.begin(), wanted.end(), staged_.begin(),
                  [](const SharedBlock& block, const Staged& staged) {
-                   return is_same_place(block, staged.block);
+                   return block == staged.block;
                  });
   if (!has_all) {
     release_staged();

@@ -29,6 +29,8 @@ struct SharedBlock {
   std::int64_t begin = 0, end = 0;  // Whole pages, margins included.
   std::int64_t tensor = 0, size = 0;
   std::int64_t margin = 0;
+
+  bool operator==(const SharedBlock&) const = default;
 };
 
 class SharedMemory final : public Memory {

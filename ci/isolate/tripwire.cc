@@ -178,16 +178,9 @@ std::int64_t last_page_end(const SharedBlock& block) {
   return whole_pages(block.tensor + block.size);
 }
 
-bool is_same(const SharedBlock& a, const SharedBlock& b) {
-  return a.begin == b.begin && a.end == b.end && a.tensor == b.tensor &&
-         a.size == b.size;
-}
-
 bool contains(const std::vector<SharedBlock>& blocks,
               const SharedBlock& wanted) {
-  return std::any_of(
-      blocks.begin(), blocks.end(),
-      [&](const SharedBlock& block) { return is_same(block, wanted); });
+  return std::find(blocks.begin(), blocks.end(), wanted) != blocks.end();
 }
 
 }  // namespace

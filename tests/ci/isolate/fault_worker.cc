@@ -24,6 +24,7 @@
 #include "ci/isolate/worker.h"
 #include "guard/engine/attention_variant.h"
 #include "guard/engine/engine.h"
+#include "guard/probe/guarded_buffer.h"
 
 namespace attnguard {
 namespace {
@@ -170,6 +171,10 @@ void give_own_memory(Engine& engine) {
           static_cast<const std::byte*>(call.output.data)})
       if (!memory->holds(data, 1))
         return invalid_argument("a tensor is not in device memory");
+    const auto output_bytes =
+        static_cast<std::size_t>(bytes_of(call, TensorRole::kOutput));
+    if (!memory->holds(call.output.data, output_bytes + kGuardBytes))
+      return invalid_argument("the margin behind the output is cut short");
     if (mask != nullptr && !memory->holds(mask, 1))
       return invalid_argument("the mask is not in device memory");
     return run(call);

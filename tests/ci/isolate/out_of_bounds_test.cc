@@ -104,6 +104,13 @@ TEST(OutOfBounds, AnEngineWithMemoryOfItsOwnIsGivenItsOwn) {
     const ProblemResult result = run_problem(device(""), line);
     EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
   }
+  // Tensors of 96 and of 128 bytes take the same place in shared memory, and
+  // not of the engine's own.
+  const Engine engine = device("");
+  for (const char* line : {"seq_len=3 head_dim=8", "seq_len=4 head_dim=8"}) {
+    const ProblemResult result = run_problem(engine, line);
+    EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
+  }
   // Its memory has no guard pages, but the same bytes around tensors.
   const Finding past =
       only_finding(run_problem(device(",8=write-past"), kProblem, {"memory"}));
