@@ -11,10 +11,10 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Judgement (*kNever)(const OracleCase&) =
+constexpr Judgement (*kNoJudge)(const OracleCase&) =
     [](const OracleCase&) -> Judgement { return {}; };
-const Oracle kSharp = {.id = "sharp", .summary = "sees all", .judge = kNever};
-const Oracle kDull = {.id = "dull", .summary = "sees none", .judge = kNever};
+const Oracle kSharp = {.id = "sharp", .summary = "sees all", .judge = kNoJudge};
+const Oracle kDull = {.id = "dull", .summary = "sees none", .judge = kNoJudge};
 
 const Defect kLeak = {
     .id = "leak", .summary = "", .cls = DefectClass::kFutureLeakDirect};

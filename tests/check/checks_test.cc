@@ -5,7 +5,7 @@
 #include <set>
 
 #include "guard/base/rng.h"
-#include "guard/check/check_table.h"
+#include "guard/check/check.h"
 #include "tests/support/engines.h"
 
 namespace attnguard {
@@ -23,12 +23,12 @@ std::vector<std::string> failing(const ProblemResult& result) {
   return ids;
 }
 
-constexpr char kCausal[] =
+constexpr char kCausalTopLeft[] =
     "batch=2 num_heads=6 num_kv_heads=2 seq_len=65 head_dim=64 "
     "mask=causal_top_left";
 
 TEST(Checks, EveryCheckPassesOnACorrectEngineAndSaysWhatItCovered) {
-  const ProblemResult result = run_problem(builtin("textbook"), kCausal);
+  const ProblemResult result = run_problem(builtin("textbook"), kCausalTopLeft);
   EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
   EXPECT_EQ(result.checks.size(), all_checks().size());
   const std::set<std::string> not_here = {
@@ -43,20 +43,21 @@ TEST(Checks, EveryCheckPassesOnACorrectEngineAndSaysWhatItCovered) {
 }
 
 // The known-bad engines and the checks that must see each; others may.
-struct BadCase {
+struct BadEngineCase {
   const char* engine;
   std::vector<std::string> seen_by;
 };
 
-void PrintTo(const BadCase& bad, std::ostream* to) {
+void PrintTo(const BadEngineCase& bad, std::ostream* to) {
   *to << bad.engine << ", seen by";
   for (const std::string& check : bad.seen_by) *to << ' ' << check;
 }
 
-class BadEngine : public testing::TestWithParam<BadCase> {};
+class BadEngine : public testing::TestWithParam<BadEngineCase> {};
 
 TEST_P(BadEngine, IsSeenByTheChecksThatShould) {
-  const ProblemResult result = run_problem(builtin(GetParam().engine), kCausal);
+  const ProblemResult result =
+      run_problem(builtin(GetParam().engine), kCausalTopLeft);
   EXPECT_EQ(result.verdict, Verdict::kViolation) << findings_text(result);
   EXPECT_THAT(failing(result), testing::IsSupersetOf(GetParam().seen_by))
       << findings_text(result);
@@ -65,23 +66,25 @@ TEST_P(BadEngine, IsSeenByTheChecksThatShould) {
 INSTANTIATE_TEST_SUITE_P(
     Builtin, BadEngine,
     testing::Values(
-        BadCase{"wrong_axis", {"future-influence", "row-sum", "reference"}},
-        BadCase{"no_mask", {"future-influence", "visibility", "reference"}},
-        BadCase{"causal_off_by_one", {"future-influence", "visibility"}},
-        BadCase{"mask_after_softmax", {"future-influence", "row-sum"}},
-        BadCase{"drops_last_key", {"visibility", "reference"}},
-        BadCase{"drops_last_tile", {"visibility", "reference"}},
-        BadCase{"wrong_kv_head", {"visibility", "reference"}},
-        BadCase{"wrong_scale", {"reference"}},
-        BadCase{"stale_row", {"memory", "finite"}},
-        BadCase{"overwrites_input", {"memory"}},
-        BadCase{"overruns", {"memory"}},
-        BadCase{"nondeterministic", {"repeatable"}}),
+        BadEngineCase{"wrong_axis",
+                      {"future-influence", "row-sum", "reference"}},
+        BadEngineCase{"no_mask",
+                      {"future-influence", "visibility", "reference"}},
+        BadEngineCase{"causal_off_by_one", {"future-influence", "visibility"}},
+        BadEngineCase{"mask_after_softmax", {"future-influence", "row-sum"}},
+        BadEngineCase{"drops_last_key", {"visibility", "reference"}},
+        BadEngineCase{"drops_last_tile", {"visibility", "reference"}},
+        BadEngineCase{"wrong_kv_head", {"visibility", "reference"}},
+        BadEngineCase{"wrong_scale", {"reference"}},
+        BadEngineCase{"stale_row", {"memory", "finite"}},
+        BadEngineCase{"overwrites_input", {"memory"}},
+        BadEngineCase{"overruns", {"memory"}},
+        BadEngineCase{"nondeterministic", {"repeatable"}}),
     [](const auto& tested) { return std::string(tested.param.engine); });
 
 TEST(FutureInfluence, NamesTheRowAndTheFirstChangedToken) {
   const ProblemResult result =
-      run_problem(builtin("wrong_axis"), kCausal, {"future-influence"});
+      run_problem(builtin("wrong_axis"), kCausalTopLeft, {"future-influence"});
   const CheckResult& check = expect_check(result, "future-influence");
   ASSERT_FALSE(check.findings.empty());
   const Finding& first = check.findings.front();
@@ -138,7 +141,7 @@ TEST(FutureInfluence, DoesNotApplyWhereNothingIsShielded) {
 
 TEST(RowSum, GivesTheSumAndTheBound) {
   const ProblemResult result =
-      run_problem(builtin("wrong_axis"), kCausal, {"row-sum"});
+      run_problem(builtin("wrong_axis"), kCausalTopLeft, {"row-sum"});
   const CheckResult& check = expect_check(result, "row-sum");
   ASSERT_FALSE(check.findings.empty());
   const Finding& finding = check.findings.front();
@@ -155,7 +158,7 @@ TEST(RowSum, ANumberInThePolicyReplacesTheBound) {
       Tolerance::Kind::kNumber, 1e6};
   RunOptions options{.checks = {"row-sum"}};
   const ProblemResult result = verify_problem(
-      builtin("wrong_axis"), problem_of(kCausal), settings, options);
+      builtin("wrong_axis"), problem_of(kCausalTopLeft), settings, options);
   EXPECT_EQ(result.verdict, Verdict::kPass);
 }
 
@@ -164,7 +167,7 @@ TEST(Severity, AWarningDoesNotFailAndAnOffCheckDoesNotRun) {
   settings.checks["repeatable"].severity = Severity::kWarning;
   settings.checks["memory"].severity = Severity::kOff;
   const ProblemResult result = verify_problem(
-      builtin("nondeterministic"), problem_of(kCausal), settings,
+      builtin("nondeterministic"), problem_of(kCausalTopLeft), settings,
       {.checks = {"repeatable", "memory", "row-sum"}, .draw_maps = false});
   EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
   EXPECT_EQ(expect_check(result, "repeatable").verdict, Verdict::kViolation);
@@ -174,7 +177,7 @@ TEST(Severity, AWarningDoesNotFailAndAnOffCheckDoesNotRun) {
 TEST(NonDeterministicEngine, IsJudgedByItsOwnNoise) {
   Engine noisy = builtin("nondeterministic");
   noisy.capabilities.deterministic = false;
-  const ProblemResult result = run_problem(noisy, kCausal);
+  const ProblemResult result = run_problem(noisy, kCausalTopLeft);
   EXPECT_EQ(result.verdict, Verdict::kPass) << findings_text(result);
   EXPECT_EQ(expect_check(result, "repeatable").verdict,
             Verdict::kNotApplicable);
@@ -299,7 +302,7 @@ TEST(Pipeline, KeepsAViolationThatWasFoundBeforeTheEngineFailed) {
     if (++*calls == 4) return Status(StatusCode::kEngineFailure, "lost");
     return wrong(call);
   };
-  const ProblemResult result = run_problem(engine, kCausal);
+  const ProblemResult result = run_problem(engine, kCausalTopLeft);
   EXPECT_EQ(result.verdict, Verdict::kViolation) << findings_text(result);
   EXPECT_THAT(result.note, HasSubstr("lost"));
   for (const CheckResult& check : result.checks)
@@ -309,7 +312,7 @@ TEST(Pipeline, KeepsAViolationThatWasFoundBeforeTheEngineFailed) {
 TEST(Pipeline, AnEngineWhoseHooksThrowIsAnEngineError) {
   Engine engine = builtin("textbook");
   engine.capabilities.numerics = [](const Problem&) -> Numerics { throw 42; };
-  EXPECT_EQ(run_problem(engine, kCausal).verdict, Verdict::kEngineError);
+  EXPECT_EQ(run_problem(engine, kCausalTopLeft).verdict, Verdict::kEngineError);
 }
 
 TEST(Pipeline, AReplayNamesThePolicyTheCoverageAndQuotesTheEngine) {

@@ -7,15 +7,15 @@
 #include "tests/support/engines.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr int kProblems = 100;
+constexpr int kNumProblems = 100;
 #else
-constexpr int kProblems = 200;
+constexpr int kNumProblems = 200;
 #endif
 
 namespace attnguard {
 namespace {
 
-constexpr std::uint64_t kSeed = 20261129;
+constexpr std::uint64_t kCleanSeed = 20261129;
 
 // Draws one choice at a time from a printed seed.
 class Draw {
@@ -68,7 +68,7 @@ std::string random_lengths(Draw& draw, std::int64_t batch) {
   return text;
 }
 
-std::string random_problem(Draw& draw) {
+std::string random_line(Draw& draw) {
   constexpr std::array<const char*, 8> kHeads = {"num_heads=1",
                                                  "num_heads=2",
                                                  "num_heads=3 num_kv_heads=1",
@@ -105,29 +105,29 @@ std::string random_problem(Draw& draw) {
 TEST(CleanProblems, GiveNoFindingOnCorrectEngines) {
   const Engine tiled = builtin("tiled");
   const Engine textbook = builtin("textbook");
-  Draw draw(kSeed);
+  Draw draw(kCleanSeed);
   int judged = 0;
-  for (int n = 0; n < kProblems; ++n) {
-    const std::string line = random_problem(draw);
+  for (int n = 0; n < kNumProblems; ++n) {
+    const std::string line = random_line(draw);
     const ProblemResult result =
         run_problem(n % 4 == 3 ? textbook : tiled, line, {},
-                    kSeed + static_cast<std::uint64_t>(n));
+                    kCleanSeed + static_cast<std::uint64_t>(n));
     ASSERT_TRUE(result.verdict == Verdict::kPass ||
                 result.verdict == Verdict::kNotApplicable)
-        << "problem " << n << " of seed " << kSeed << "\n"
+        << "problem " << n << " of seed " << kCleanSeed << "\n"
         << findings_text(result);
     judged += result.verdict == Verdict::kPass;
   }
   // Rows without keys everywhere are rare: nearly all problems were judged.
-  EXPECT_GT(judged, kProblems * 9 / 10);
-  RecordProperty("problems", kProblems);
-  RecordProperty("seed", std::to_string(kSeed));
+  EXPECT_GT(judged, kNumProblems * 9 / 10);
+  RecordProperty("problems", kNumProblems);
+  RecordProperty("seed", std::to_string(kCleanSeed));
 }
 
 TEST(CleanProblems, GiveTheSameResultForOneAndTwoThreads) {
-  Draw draw(kSeed + 1);
+  Draw draw(kCleanSeed + 1);
   for (int n = 0; n < 20; ++n) {
-    const std::string line = random_problem(draw);
+    const std::string line = random_line(draw);
     for (const char* name : {"tiled", "wrong_axis"}) {
       std::string text[2];
       for (int threads : {1, 2}) {

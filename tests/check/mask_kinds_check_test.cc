@@ -12,7 +12,7 @@
 namespace attnguard {
 namespace {
 
-constexpr const char* kProblems[] = {
+constexpr const char* kMaskKindProblems[] = {
     "num_heads=2 seq_len=33 head_dim=32 mask=prefix_lm(prefix=9)",
     "num_heads=2 seq_len=33 head_dim=32 mask=sliding_window_keys(keys=8)",
     "num_heads=2 seq_len_q=9 seq_len_kv=70 head_dim=64 dtype=fp16 "
@@ -60,7 +60,7 @@ constexpr const char* kProblems[] = {
 TEST(MaskKindsUnderChecks, CoverEveryKindThatIsNotCausalOrFullAlone) {
   std::set<std::string_view> missing;
   for (const MaskKind* kind : all_mask_kinds()) missing.insert(kind->name);
-  for (const char* line : kProblems) {
+  for (const char* line : kMaskKindProblems) {
     const Problem problem = problem_of(line);
     for (const MaskTerm& term : problem.mask.terms())
       missing.erase(term.kind->name);
@@ -71,7 +71,7 @@ TEST(MaskKindsUnderChecks, CoverEveryKindThatIsNotCausalOrFullAlone) {
 
 TEST(MaskKindsUnderChecks, CorrectEnginesPass) {
   for (const char* name : {"tiled", "textbook"})
-    for (const char* line : kProblems) {
+    for (const char* line : kMaskKindProblems) {
       const ProblemResult result = run_problem(builtin(name), line);
       EXPECT_EQ(result.verdict, Verdict::kPass)
           << name << " " << findings_text(result);
@@ -80,7 +80,7 @@ TEST(MaskKindsUnderChecks, CorrectEnginesPass) {
 }
 
 TEST(MaskKindsUnderChecks, AnEngineThatIgnoresTheMaskIsFlagged) {
-  for (const char* line : kProblems) {
+  for (const char* line : kMaskKindProblems) {
     const ProblemResult result = run_problem(builtin("no_mask"), line);
     EXPECT_EQ(result.verdict, Verdict::kViolation) << findings_text(result);
     EXPECT_EQ(expect_check(result, "visibility").verdict, Verdict::kViolation)
@@ -112,7 +112,7 @@ Places places_of(const Problem& problem) {
 
 TEST(MaskKindsUnderChecks, OneWrongKeyInOneRowIsFoundThere) {
   int planted_rows = 0;
-  for (const char* line : kProblems) {
+  for (const char* line : kMaskKindProblems) {
     const Places places = places_of(problem_of(line));
     if (places.leak.head == 0) continue;  // every row sees one key, or all
     ++planted_rows;

@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
       return std::get<0>(tested.param) + "_" + std::get<1>(tested.param);
     });
 
-constexpr char kLong[] =
+constexpr char kLongProblem[] =
     "num_heads=2 seq_len=4096 head_dim=32 mask=causal_bottom_right";
 
 bool names(const ProblemResult& result, FindingKind kind, const Plant& plant) {
@@ -66,7 +66,7 @@ TEST(Visibility, NamesOneLeakedKeyInOneRowOfOneHeadAt4096) {
         query + 1 + uniform_below(mix_bits(bits), 4095 - query);
     const Plant plant{0, seed % 2, query, key};
     const ProblemResult result =
-        run_problem(planted(plant), kLong, {"visibility"},
+        run_problem(planted(plant), kLongProblem, {"visibility"},
                     static_cast<std::uint64_t>(seed));
     EXPECT_TRUE(names(result, FindingKind::kLeak, plant))
         << "seed " << seed << " query " << query << " key " << key << "\n"
@@ -83,7 +83,7 @@ TEST(Visibility, NamesOneDroppedKeyInOneRowOfOneHeadAt4096) {
     const std::int64_t key = uniform_below(mix_bits(bits), query + 1);
     const Plant plant{0, seed % 2, query, key};
     const ProblemResult result =
-        run_problem(planted(plant), kLong, {"visibility"},
+        run_problem(planted(plant), kLongProblem, {"visibility"},
                     static_cast<std::uint64_t>(seed));
     EXPECT_TRUE(names(result, FindingKind::kMiss, plant))
         << "seed " << seed << " query " << query << " key " << key << "\n"

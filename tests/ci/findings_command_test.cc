@@ -4,40 +4,23 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ci/cli.h"
+#include "tests/ci/run_words.h"
 #include "tests/support/temp_folder.h"
 
 namespace attnguard {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-constexpr const char* kTinyProblem =
-    "num_heads=2 num_kv_heads=1 seq_len=5 head_dim=16 mask=causal_top_left";
-
-struct Outcome {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
+using Json = nlohmann::json;
 
 class FindingsCommand : public testing::Test {
  protected:
   Outcome run(const std::vector<std::string>& words) {
-    std::vector<const char*> argv = {"attnguard"};
-    for (const std::string& word : words) argv.push_back(word.c_str());
-    std::ostringstream out, err;
-    Outcome outcome;
-    outcome.code = run_command(static_cast<int>(argv.size()), argv.data(), out,
-                               err, surroundings_);
-    outcome.out = out.str();
-    outcome.err = err.str();
-    return outcome;
+    return run_words(words, surroundings_);
   }
 
   Outcome check(const std::string& engine,
@@ -69,10 +52,10 @@ TEST_F(FindingsCommand, SuppressedFindingsAreListedAndDoNotFail) {
 
   const Outcome report =
       check("builtin:wrong_axis", {"--policy", file, "--format", "json"});
-  const json whole = json::parse(report.out);
+  const Json whole = Json::parse(report.out);
   EXPECT_EQ(whole["totals"]["violations"], 0);
   EXPECT_EQ(whole["totals"]["suppressed"], 115);
-  const json run = whole["runs"][0];
+  const Json run = whole["runs"][0];
   EXPECT_EQ(run["suppressions"][0]["num_findings"], 115);
   EXPECT_EQ(run["problems"][0]["checks"][0]["findings"][0]["suppressed"],
             "ticket 42");
@@ -197,7 +180,7 @@ TEST_F(FindingsCommand, FailOnSaysWhatFails) {
   const Outcome nothing =
       check("builtin:tiled", {"--fail-on", "never", "--check", "empty-row"});
   EXPECT_EQ(nothing.code, kExitInconclusive) << nothing.out;
-  const json report = json::parse(
+  const Json report = Json::parse(
       check("builtin:wrong_axis", {"--fail-on", "never", "--format", "json"})
           .out);
   EXPECT_EQ(report["verdict"], "violation");
@@ -235,7 +218,7 @@ TEST_F(FindingsCommand, APolicyIsFoundUpToTheRepositorysRoot) {
 TEST_F(FindingsCommand, PolicyCommandsPrintSchemaDifferenceAndPlaces) {
   const std::string file = policy("coverage: full\n");
   const Outcome schema = run({"policy", "schema"});
-  EXPECT_EQ(json::parse(schema.out)["title"], "attnguard policy");
+  EXPECT_EQ(Json::parse(schema.out)["title"], "attnguard policy");
   const Outcome diff = run({"policy", "diff", "built-in", file});
   EXPECT_EQ(diff.code, 1);
   EXPECT_EQ(diff.out,

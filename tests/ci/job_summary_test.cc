@@ -2,11 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "ci/cli.h"
 #include "ci/report_options.h"
 #include "guard/check/check.h"
+#include "tests/ci/run_words.h"
 #include "tests/report/sample_results.h"
 #include "tests/support/program.h"
 
@@ -16,36 +15,22 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-Outcome check(const char* format, const std::string& summary) {
-  const char* argv[] = {
-      "attnguard",    "check",
-      "--engine",     "builtin:wrong_axis",
-      "--problem",    "seq_len=5 head_dim=16 mask=causal_top_left",
-      "--no-isolate", "--format",
-      format};
-  std::ostringstream out, err;
+Outcome check_with_summary(const char* format, const std::string& summary) {
   Surroundings surroundings;
   surroundings.job_summary = summary;
-  Outcome outcome;
-  outcome.code = run_command(static_cast<int>(std::size(argv)), argv, out, err,
-                             surroundings);
-  outcome.out = out.str();
-  outcome.err = err.str();
-  return outcome;
+  return run_words({"check", "--engine", "builtin:wrong_axis", "--problem",
+                    "seq_len=5 head_dim=16 mask=causal_top_left",
+                    "--no-isolate", "--format", format},
+                   surroundings);
 }
 
 TEST(JobSummary, IsAppendedByTheGithubFormatAlone) {
   const TestFolder folder;
   const std::string path = folder.write("summary.md", "# before\n");
-  EXPECT_EQ(check("json", path).code, kExitViolation);
+  EXPECT_EQ(check_with_summary("json", path).code, kExitViolation);
   EXPECT_EQ(folder.read("summary.md"), "# before\n");
 
-  const Outcome outcome = check("github", path);
+  const Outcome outcome = check_with_summary("github", path);
   EXPECT_EQ(outcome.code, kExitViolation) << outcome.err;
   EXPECT_THAT(outcome.out, StartsWith("::error "));
   const std::string text = folder.read("summary.md");
@@ -57,7 +42,8 @@ TEST(JobSummary, IsAppendedByTheGithubFormatAlone) {
 }
 
 TEST(JobSummary, ThatCannotBeWrittenIsAnError) {
-  const Outcome outcome = check("github", "/nonexistent/summary.md");
+  const Outcome outcome =
+      check_with_summary("github", "/nonexistent/summary.md");
   EXPECT_EQ(outcome.code, kExitUsage);
   EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/summary.md"));
   EXPECT_THAT(outcome.err, HasSubstr("GITHUB_STEP_SUMMARY"));

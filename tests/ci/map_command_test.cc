@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <pugixml.hpp>
-#include <sstream>
 
 #include "ci/cli.h"
 #include "ci/map_png.h"
 #include "guard/base/text.h"
 #include "tests/adapters/plugin/test_plugins.h"
+#include "tests/ci/run_words.h"
 #include "tests/support/chromium.h"
 #include "tests/support/program.h"
 
@@ -20,24 +20,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-Outcome map(std::vector<std::string> more,
-            const Surroundings& surroundings = {}) {
-  std::vector<std::string> words = {"attnguard", "map"};
+Outcome run_map(const std::vector<std::string>& more,
+                const Surroundings& surroundings = {}) {
+  std::vector<std::string> words = {"map"};
   words.insert(words.end(), more.begin(), more.end());
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  std::ostringstream out, err;
-  Outcome outcome;
-  outcome.code = run_command(static_cast<int>(argv.size()), argv.data(), out,
-                             err, surroundings);
-  outcome.out = out.str();
-  outcome.err = err.str();
-  return outcome;
+  return run_words(words, surroundings);
 }
 
 const std::vector<std::string> kWrongAxis = {
@@ -46,7 +33,7 @@ const std::vector<std::string> kWrongAxis = {
 
 Outcome wrong_axis(std::vector<std::string> more) {
   more.insert(more.begin(), kWrongAxis.begin(), kWrongAxis.end());
-  return map(more);
+  return run_map(more);
 }
 
 TEST(MapCommand, DrawsTextAndEndsAsAViolation) {
@@ -62,7 +49,7 @@ TEST(MapCommand, DrawsTextAndEndsAsAViolation) {
 
 TEST(MapCommand, OfACorrectEnginePasses) {
   const Outcome outcome =
-      map({"--engine", "builtin:tiled", "--problem", kWrongAxis[3]});
+      run_map({"--engine", "builtin:tiled", "--problem", kWrongAxis[3]});
   EXPECT_EQ(outcome.code, kExitPass) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("  query 0  # . . . .\n"));
 }
@@ -137,20 +124,20 @@ TEST(MapCommand, FindsThePlaceWhereSomethingIsWrong) {
   const std::vector<std::string> late = {
       "--engine", "defect:late-positions-unmasked", "--problem",
       "seq_len_q=64 seq_len_kv=2080 head_dim=16 mask=causal_bottom_right"};
-  const Outcome outcome = map(late);
+  const Outcome outcome = run_map(late);
   EXPECT_EQ(outcome.code, kExitViolation) << outcome.out << outcome.err;
   std::vector<std::string> start = late;
   start.insert(start.end(), {"--query", "0", "--key", "0"});
-  EXPECT_EQ(map(start).code, kExitPass);
+  EXPECT_EQ(run_map(start).code, kExitPass);
 }
 
 TEST(MapCommand, ShowsTheRowAndKeyAskedFor) {
   const Outcome outcome =
-      map({"--engine", "builtin:tiled", "--problem",
-           "batch=2 num_heads=4 num_kv_heads=2 seq_len=100 head_dim=16 "
-           "mask=causal_bottom_right",
-           "--batch", "1", "--head", "3", "--query", "99", "--key", "95",
-           "--tokens", "6"});
+      run_map({"--engine", "builtin:tiled", "--problem",
+               "batch=2 num_heads=4 num_kv_heads=2 seq_len=100 head_dim=16 "
+               "mask=causal_bottom_right",
+               "--batch", "1", "--head", "3", "--query", "99", "--key", "95",
+               "--tokens", "6"});
   EXPECT_EQ(outcome.code, kExitPass) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("batch 1, head 3 of "));
   EXPECT_THAT(outcome.out, HasSubstr("94 95 96 97"));
@@ -187,7 +174,7 @@ TEST(MapCommand, SaysWhatIsWrongWithTheRequest) {
        "/nonexistent/x"},
   };
   for (const Mistake& mistake : mistakes) {
-    const Outcome outcome = map(mistake.words, terminal);
+    const Outcome outcome = run_map(mistake.words, terminal);
     EXPECT_EQ(outcome.code, kExitUsage) << mistake.says;
     EXPECT_THAT(outcome.err, HasSubstr(mistake.says));
     EXPECT_THAT(outcome.out, IsEmpty());
@@ -196,7 +183,7 @@ TEST(MapCommand, SaysWhatIsWrongWithTheRequest) {
 
 TEST(MapCommand, SaysWhyThereIsNoMap) {
   const Outcome outcome =
-      map({"--engine", "builtin:throws", "--problem", kWrongAxis[3]});
+      run_map({"--engine", "builtin:throws", "--problem", kWrongAxis[3]});
   EXPECT_EQ(outcome.code, kExitEngineError);
   EXPECT_THAT(outcome.out, IsEmpty());
   EXPECT_THAT(outcome.err,
@@ -207,8 +194,8 @@ TEST(MapCommand, SaysWhyThereIsNoMap) {
 // What an engine does with a problem that it cannot run says nothing.
 TEST(MapCommand, DrawsNothingOfAProblemThatTheEngineCannotRun) {
   const Outcome outcome =
-      map({"--engine", "plugin:" + plugin_path("template"), "--problem",
-           "seq_len=5 head_dim=16 mask=causal_bottom_right softcap=2"});
+      run_map({"--engine", "plugin:" + plugin_path("template"), "--problem",
+               "seq_len=5 head_dim=16 mask=causal_bottom_right softcap=2"});
   EXPECT_EQ(outcome.code, kExitInconclusive) << outcome.out;
   EXPECT_THAT(outcome.out, IsEmpty());
   EXPECT_THAT(outcome.err, HasSubstr("softcap is not supported"));

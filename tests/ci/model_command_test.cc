@@ -31,17 +31,18 @@ using Json = nlohmann::json;
 
 namespace fs = std::filesystem;
 
-struct Outcome {
+struct ProgramText {
   int code = -1;
   std::string text;  // Standard output and error.
 };
 
 // Runs the program that was built.
-Outcome attnguard(const std::string& words, const std::string& folder = "/") {
+ProgramText attnguard(const std::string& words,
+                      const std::string& folder = "/") {
   const std::string command = "cd " + shell_quote(folder) + " && " +
                               shell_quote(ATTNGUARD_COMMAND) + " " + words +
                               " 2>&1";
-  Outcome outcome;
+  ProgramText outcome;
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return outcome;
   std::array<char, 4096> bytes;
@@ -79,7 +80,7 @@ class ModelCommand : public testing::Test {
 
 TEST_F(ModelCommand, PassesACleanModel) {
   ATTNGUARD_SKIP_WITHOUT("llama.cpp", llama());
-  const Outcome outcome = attnguard("model " + write_model());
+  const ProgramText outcome = attnguard("model " + write_model());
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   for (const char* part :
        {"model  tiny.gguf\n", "model-future       pass", "loss of the text",
@@ -89,7 +90,7 @@ TEST_F(ModelCommand, PassesACleanModel) {
 
 TEST_F(ModelCommand, FindsCausalAttentionSwitchedOffAndItsReplayDoesToo) {
   ATTNGUARD_SKIP_WITHOUT("llama.cpp", llama());
-  const Outcome outcome =
+  const ProgramText outcome =
       attnguard("model " + write_model() +
                 " --option causal=0 --format json --tokens 24 --seed 7");
   EXPECT_EQ(outcome.code, 1) << outcome.text;
@@ -99,14 +100,14 @@ TEST_F(ModelCommand, FindsCausalAttentionSwitchedOffAndItsReplayDoesToo) {
   EXPECT_EQ(report["tokens"], 24);
   const std::string replay = report["replay"];
   ASSERT_THAT(replay, StartsWith("attnguard model "));
-  const Outcome again = attnguard(replay.substr(10));
+  const ProgramText again = attnguard(replay.substr(10));
   EXPECT_EQ(again.code, 1);
   EXPECT_THAT(again.text, HasSubstr("violation  1 check: 1 violated"));
 }
 
 TEST_F(ModelCommand, NothingCheckedIsInconclusive) {
   ATTNGUARD_SKIP_WITHOUT("llama.cpp", llama());
-  const Outcome outcome = attnguard(
+  const ProgramText outcome = attnguard(
       "model " + write_model() + " --option sequences=1 --check model-batch");
   EXPECT_EQ(outcome.code, 4) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("the model takes one sequence"));
@@ -114,7 +115,7 @@ TEST_F(ModelCommand, NothingCheckedIsInconclusive) {
 
 TEST_F(ModelCommand, WritesOtherFormatsAndFiles) {
   ATTNGUARD_SKIP_WITHOUT("llama.cpp", llama());
-  const Outcome outcome =
+  const ProgramText outcome =
       attnguard("model " + write_model() + " --check model-repeatable" +
                 " --format junit --output " + path("report.xml"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
@@ -127,8 +128,8 @@ TEST_F(ModelCommand, WritesOtherFormatsAndFiles) {
 TEST_F(ModelCommand, ReadsAGivenText) {
   ATTNGUARD_SKIP_WITHOUT("llama.cpp", llama());
   const std::string text = write("ids.txt", "[1, 2, 3, 4]\n5 6 7 8\n");
-  const Outcome outcome = attnguard("model " + write_model() + " --text " +
-                                    text + " --check model-loss-gap");
+  const ProgramText outcome = attnguard("model " + write_model() + " --text " +
+                                        text + " --check model-loss-gap");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("8 given tokens"));
   write("ids.txt", "1 2 3 4000");
@@ -145,7 +146,7 @@ TEST_F(ModelCommand, ReadsAGivenText) {
 TEST_F(ModelCommand, TheReplayOfATextHasItsFileSeedAndRounding) {
   ATTNGUARD_SKIP_WITHOUT("llama.cpp", llama());
   const std::string text = write("my ids.txt", "1 2 3 4 5 6 7 8");
-  const Outcome outcome = attnguard(
+  const ProgramText outcome = attnguard(
       "model " + write_model() + " --option causal=0 --format json --seed 7" +
       " --rounding 16 --text " + shell_quote(text));
   ASSERT_EQ(outcome.code, 1) << outcome.text;
@@ -173,7 +174,7 @@ TEST_F(ModelCommand, DamagedFilesGiveAnErrorAndNoCrash) {
   const std::string good = tiny_gguf_bytes(tiny_gguf("llama"), 1);
   for (const std::size_t size :
        {4, 8, 23, 24, 60, 400, 700, 1200, 2500, 100000}) {
-    const Outcome outcome =
+    const ProgramText outcome =
         attnguard("model " + write("cut.gguf", good.substr(0, size)));
     EXPECT_THAT(outcome.code, testing::AnyOf(2, 3)) << size << outcome.text;
     EXPECT_THAT(outcome.text, HasSubstr("cut.gguf")) << size;
@@ -181,8 +182,9 @@ TEST_F(ModelCommand, DamagedFilesGiveAnErrorAndNoCrash) {
   for (std::size_t at = 5; at < 1200; at += 97) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x55);
-    const Outcome outcome = attnguard("model " + write("flip.gguf", bad) +
-                                      " --check model-repeatable --timeout 20");
+    const ProgramText outcome =
+        attnguard("model " + write("flip.gguf", bad) +
+                  " --check model-repeatable --timeout 20");
     EXPECT_GE(outcome.code, 0) << at;
     EXPECT_LE(outcome.code, 4) << at;
     EXPECT_THAT(outcome.text, HasSubstr("attnguard")) << at;
@@ -191,7 +193,7 @@ TEST_F(ModelCommand, DamagedFilesGiveAnErrorAndNoCrash) {
 
 TEST_F(ModelCommand, MissingFilesFoldersAndOtherFormatsAreUsageErrors) {
   const auto expect = [&](const std::string& words, const std::string& says) {
-    const Outcome outcome = attnguard("model " + words);
+    const ProgramText outcome = attnguard("model " + words);
     EXPECT_EQ(outcome.code, 2) << words;
     EXPECT_THAT(outcome.text, StartsWith("attnguard: error: "));
     EXPECT_THAT(outcome.text, HasSubstr(says));
@@ -212,11 +214,11 @@ TEST_F(ModelCommand, MissingFilesFoldersAndOtherFormatsAreUsageErrors) {
 }
 
 TEST_F(ModelCommand, ListAndExplainKnowItsChecks) {
-  const Outcome list = attnguard("list model-checks");
+  const ProgramText list = attnguard("list model-checks");
   EXPECT_EQ(list.code, 0);
   for (const ModelCheckInfo* check : all_model_checks()) {
     EXPECT_THAT(list.text, HasSubstr(std::string(check->id) + " "));
-    const Outcome page = attnguard("explain " + std::string(check->id));
+    const ProgramText page = attnguard("explain " + std::string(check->id));
     EXPECT_EQ(page.code, 0);
     EXPECT_THAT(page.text, StartsWith(std::string(check->id) + ": "));
     EXPECT_THAT(page.text, HasSubstr("\nCost\n  "));

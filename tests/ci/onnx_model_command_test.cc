@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "adapters/onnxruntime/model.h"
-#include "ci/cli.h"
 #include "tests/adapters/onnxruntime/tiny_model.h"
+#include "tests/ci/run_words.h"
 #include "tests/support/readme_sessions.h"
 #include "tests/support/required_engine.h"
 
@@ -16,22 +16,9 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-Outcome run(std::vector<std::string> words) {
-  words.insert(words.begin(), {"attnguard", "model"});
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  std::ostringstream out, err;
-  Outcome outcome;
-  outcome.code =
-      run_command(static_cast<int>(argv.size()), argv.data(), out, err);
-  outcome.out = out.str();
-  outcome.err = err.str();
-  return outcome;
+Outcome run_model(std::vector<std::string> words) {
+  words.insert(words.begin(), "model");
+  return run_words(words);
 }
 
 // With a cache and every usual input.
@@ -48,10 +35,11 @@ TEST(OnnxModelCommand, PassesACleanModelAndFindsALeak) {
   const std::string leaks =
       decoder(TinyModel::Fault::kQueryAxis).write("leaks.onnx");
   ATTNGUARD_SKIP_WITHOUT("onnxruntime", open_onnx_model(clean, {}));
-  const Outcome right = run({clean, "--option", "threads=1", "--tokens", "16"});
+  const Outcome right =
+      run_model({clean, "--option", "threads=1", "--tokens", "16"});
   EXPECT_EQ(right.code, 0) << right.out << right.err;
   EXPECT_THAT(right.out, HasSubstr("model-future"));
-  const Outcome wrong = run(
+  const Outcome wrong = run_model(
       {leaks, "--option", "threads=1", "--tokens", "16", "--format", "json"});
   EXPECT_EQ(wrong.code, 1) << wrong.out << wrong.err;
   const nlohmann::json report = nlohmann::json::parse(wrong.out);
@@ -69,7 +57,7 @@ TEST(OnnxModelCommand, PrintsWhatTheReadmeShows) {
         std::istringstream rest(words.substr(words.find("leaks.onnx") + 10));
         std::vector<std::string> all = {file};
         for (std::string word; rest >> word;) all.push_back(word);
-        return run(all).out;
+        return run_model(all).out;
       });
   EXPECT_EQ(sessions, 1);
 }
@@ -77,15 +65,15 @@ TEST(OnnxModelCommand, PrintsWhatTheReadmeShows) {
 TEST(OnnxModelCommand, NamesWhatIsWrongWithOptionsAndFiles) {
   const std::string file = decoder(TinyModel::Fault::kNone).write();
   ATTNGUARD_SKIP_WITHOUT("onnxruntime", open_onnx_model(file, {}));
-  const Outcome unknown = run({file, "--option", "thread=1"});
+  const Outcome unknown = run_model({file, "--option", "thread=1"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("did you mean 'threads'?"));
-  const Outcome named = run({file, "--option", "input=input_idx"});
+  const Outcome named = run_model({file, "--option", "input=input_idx"});
   EXPECT_EQ(named.code, 2);
   EXPECT_THAT(named.err, HasSubstr("no such name; did you mean 'input_ids'?"));
   EXPECT_THAT(named.err, HasSubstr("past_key_values.1.value float [n2, 4"));
   const Outcome text =
-      run({lint_test::write_file("text.onnx", "this is no model")});
+      run_model({lint_test::write_file("text.onnx", "this is no model")});
   EXPECT_EQ(text.code, 2);
   EXPECT_THAT(text.err, HasSubstr("CreateSession"));
 }

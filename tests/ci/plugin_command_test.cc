@@ -2,44 +2,28 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "ci/cli.h"
 #include "tests/adapters/plugin/test_plugins.h"
+#include "tests/ci/run_words.h"
 
 namespace attnguard {
 namespace {
 
 using testing::HasSubstr;
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-Outcome run(const std::vector<const char*>& words) {
-  std::ostringstream out, err;
-  Outcome outcome;
-  outcome.code = run_command(static_cast<int>(words.size()), words.data(), out,
-                             err, Surroundings{});
-  outcome.out = out.str();
-  outcome.err = err.str();
-  return outcome;
-}
-
-Outcome check(const std::string& spec) {
+Outcome check_plugin(const std::string& spec) {
   const std::string engine = "plugin:" + spec;
-  return run({"attnguard", "check", "--engine", engine.c_str(), "--problem",
-              "num_heads=2 seq_len=5 head_dim=16 mask=causal_top_left "
-              "dtype=fp32"});
+  return run_words({"check", "--engine", engine, "--problem",
+                    "num_heads=2 seq_len=5 head_dim=16 mask=causal_top_left "
+                    "dtype=fp32"});
 }
 
 TEST(PluginCommand, ExitsAsAnyEngineDoes) {
   const std::string fixture = plugin_path("fixture");
-  EXPECT_EQ(check(plugin_path("template")).code, kExitPass);
-  EXPECT_EQ(check(fixture).code, kExitPass);
-  EXPECT_EQ(check(plugin_path("device")).code, kExitPass);
-  const Outcome leaks = check(fixture + ",fault=leaks");
+  EXPECT_EQ(check_plugin(plugin_path("template")).code, kExitPass);
+  EXPECT_EQ(check_plugin(fixture).code, kExitPass);
+  EXPECT_EQ(check_plugin(plugin_path("device")).code, kExitPass);
+  const Outcome leaks = check_plugin(fixture + ",fault=leaks");
   EXPECT_EQ(leaks.code, kExitViolation);
   EXPECT_THAT(leaks.out, HasSubstr("(no-mask)"));
   EXPECT_THAT(leaks.out, HasSubstr("check --engine plugin:" + fixture +
@@ -54,7 +38,7 @@ TEST(PluginCommand, ExitsTwoWhereThereIsNoSuchPluginOrOption) {
       {plugin_path("template") + ",heat=2", "unknown option 'heat'"},
   };
   for (const auto& [spec, says] : cases) {
-    const Outcome outcome = check(spec);
+    const Outcome outcome = check_plugin(spec);
     EXPECT_EQ(outcome.code, kExitUsage) << spec;
     EXPECT_THAT(outcome.err, HasSubstr(says));
     EXPECT_EQ(outcome.out, "");
@@ -63,18 +47,17 @@ TEST(PluginCommand, ExitsTwoWhereThereIsNoSuchPluginOrOption) {
 
 TEST(PluginCommand, ExitsThreeWhereThePluginFails) {
   const std::string fixture = plugin_path("fixture");
-  const Outcome created = check(fixture + ",fault=create-fails");
+  const Outcome created = check_plugin(fixture + ",fault=create-fails");
   EXPECT_EQ(created.code, kExitEngineError);
   EXPECT_THAT(created.err, HasSubstr("no such device: gpu:7"));
-  const Outcome failed = check(fixture + ",fault=fails");
+  const Outcome failed = check_plugin(fixture + ",fault=fails");
   EXPECT_EQ(failed.code, kExitEngineError);
   EXPECT_THAT(failed.out, HasSubstr("illegal address at launch"));
 }
 
 TEST(PluginCommand, IsListedAndInTheHelp) {
-  EXPECT_THAT(run({"attnguard", "list", "engines"}).out,
-              HasSubstr("\nplugin:PATH  "));
-  EXPECT_THAT(run({"attnguard", "check", "--help"}).out,
+  EXPECT_THAT(run_words({"list", "engines"}).out, HasSubstr("\nplugin:PATH  "));
+  EXPECT_THAT(run_words({"check", "--help"}).out,
               HasSubstr("plugin:PATH for your own shared library"));
 }
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ci/cli.h"
 #include "tests/adapters/plugin/test_plugins.h"
+#include "tests/ci/run_words.h"
 
 namespace attnguard {
 namespace {
@@ -17,24 +17,19 @@ using Json = nlohmann::json;
 
 TEST(PluginIsolation, CrashHangAndOverrunAreThreeFindingsAndTheRestIsReported) {
   const std::string engine = "plugin:" + plugin_path("fatal");
-  std::vector<std::string> words = {"attnguard", "check", "--engine",  engine,
-                                    "--format",  "json",  "--timeout", "3"};
+  std::vector<std::string> words = {"check", "--engine",  engine, "--format",
+                                    "json",  "--timeout", "3"};
   for (int length : {10, 20, 30, 40, 50, 60, 70}) {
     words.push_back("--problem");
     words.push_back(
         "num_heads=2 head_dim=16 mask=causal_bottom_right seq_len=" +
         std::to_string(length));
   }
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  std::ostringstream out, err;
   Surroundings surroundings;
   surroundings.worker = ATTNGUARD_COMMAND;
-  EXPECT_EQ(run_command(static_cast<int>(argv.size()), argv.data(), out, err,
-                        surroundings),
-            kExitViolation)
-      << err.str();
-  const Json report = Json::parse(out.str());
+  const Outcome outcome = run_words(words, surroundings);
+  EXPECT_EQ(outcome.code, kExitViolation) << outcome.err;
+  const Json report = Json::parse(outcome.out);
   const Json& problems = report["runs"][0]["problems"];
   ASSERT_EQ(problems.size(), 7u);
   std::vector<std::string> verdicts;

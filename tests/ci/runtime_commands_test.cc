@@ -11,6 +11,7 @@
 #include "ci/cli.h"
 #include "guard/runtime/dump_writer.h"
 #include "guard/runtime/metrics.h"
+#include "tests/ci/run_words.h"
 #include "tests/runtime/live_tensors.h"
 
 namespace attnguard {
@@ -19,22 +20,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 namespace fs = std::filesystem;
-
-struct Output {
-  int code = -1;
-  std::string out, err;
-};
-
-Output run(std::vector<const char*> words) {
-  words.insert(words.begin(), "attnguard");
-  std::ostringstream out, err;
-  Output output;
-  output.code =
-      run_command(static_cast<int>(words.size()), words.data(), out, err);
-  output.out = out.str();
-  output.err = err.str();
-  return output;
-}
 
 // A folder with one dump of the tensors.
 class ReplayCommand : public testing::Test {
@@ -65,7 +50,7 @@ TEST_F(ReplayCommand, ConfirmsAViolation) {
   LiveTensors tensors("seq_len=6 head_dim=8 mask=causal_bottom_right");
   tensors.set_output(0, 0, 3, 9);
   const std::string file = dump(tensors, 3);
-  const Output output = run({"replay", file.c_str()});
+  const Outcome output = run_words({"replay", file});
   EXPECT_EQ(output.code, kExitViolation) << output.err;
   for (const char* part :
        {"engine    my engine\n", "layer     blk.7.attn, call 17\n",
@@ -81,7 +66,7 @@ TEST_F(ReplayCommand, ConfirmsAViolation) {
 TEST_F(ReplayCommand, DoesNotRepeatWhatIsNotSo) {
   LiveTensors tensors("seq_len=6 head_dim=8 mask=causal_bottom_right");
   const std::string file = dump(tensors, 3);
-  const Output output = run({"replay", file.c_str()});
+  const Outcome output = run_words({"replay", file});
   EXPECT_EQ(output.code, kExitPass);
   EXPECT_THAT(output.out, HasSubstr("the recorded finding is not among them"));
 }
@@ -90,8 +75,8 @@ TEST_F(ReplayCommand, RunsARightEngineOnTheSameInputs) {
   LiveTensors tensors("seq_len=6 head_dim=8 mask=causal_bottom_right");
   tensors.set_output(0, 0, 3, 9);
   const std::string file = dump(tensors, 3);
-  const Output output =
-      run({"replay", file.c_str(), "--engine", "builtin:tiled"});
+  const Outcome output =
+      run_words({"replay", file, "--engine", "builtin:tiled"});
   EXPECT_EQ(output.code, kExitPass);
   EXPECT_THAT(output.out,
               HasSubstr("builtin:tiled on the same inputs: 6 of 6"));
@@ -101,8 +86,8 @@ TEST_F(ReplayCommand, ShrinksAWrongEngine) {
   LiveTensors tensors(
       "batch=2 num_heads=2 seq_len=12 head_dim=16 mask=causal_bottom_right");
   const std::string file = dump(tensors, 3);
-  const Output output =
-      run({"replay", file.c_str(), "--engine", "builtin:wrong_axis"});
+  const Outcome output =
+      run_words({"replay", file, "--engine", "builtin:wrong_axis"});
   EXPECT_EQ(output.code, kExitViolation);
   EXPECT_THAT(output.out, HasSubstr("smallest failing case"));
   EXPECT_THAT(output.out, HasSubstr("batch=1 num_heads=1 "));
@@ -114,21 +99,21 @@ TEST_F(ReplayCommand, ShrinksAWrongEngine) {
 TEST_F(ReplayCommand, EndsWithTheEnginesErrors) {
   LiveTensors tensors("seq_len=6 head_dim=8 mask=causal_bottom_right");
   const std::string file = dump(tensors, 3);
-  EXPECT_EQ(run({"replay", file.c_str(), "--engine", "builtin:tield"}).code,
+  EXPECT_EQ(run_words({"replay", file, "--engine", "builtin:tield"}).code,
             kExitUsage);
 }
 
 TEST_F(ReplayCommand, NamesTheFileThatIsNone) {
   const std::string path = folder_ + "/x.safetensors";
-  EXPECT_THAT(run({"replay", path.c_str()}).err,
+  EXPECT_THAT(run_words({"replay", path}).err,
               HasSubstr(path + ": cannot open it: No such file"));
   std::ofstream(path) << "no tensors here";
-  const Output output = run({"replay", path.c_str()});
+  const Outcome output = run_words({"replay", path});
   EXPECT_EQ(output.code, kExitUsage);
   EXPECT_EQ(output.out, "");
   EXPECT_THAT(output.err, HasSubstr(path + ": the header would be"));
-  EXPECT_THAT(run({"replay"}).err, HasSubstr("replay which file?"));
-  EXPECT_THAT(run({"replay", path.c_str(), "--time-limit", "0"}).err,
+  EXPECT_THAT(run_words({"replay"}).err, HasSubstr("replay which file?"));
+  EXPECT_THAT(run_words({"replay", path, "--time-limit", "0"}).err,
               HasSubstr("--time-limit"));
 }
 
@@ -158,7 +143,7 @@ TEST_F(ReplayCommand, SurvivesAnyChangeOfAFile) {
                       : static_cast<char>(bits >> 16);
     }
     std::ofstream(file, std::ios::binary | std::ios::trunc) << bad;
-    const int code = run({"replay", file.c_str()}).code;
+    const int code = run_words({"replay", file}).code;
     ASSERT_TRUE(code >= 0 && code <= 4) << "seed " << kSeed << ' ' << round;
     ++codes[code];
   }
@@ -167,7 +152,7 @@ TEST_F(ReplayCommand, SurvivesAnyChangeOfAFile) {
 }
 
 TEST(RuntimeOddsCommand, SaysHowSoonAFaultIsSeen) {
-  const Output output = run(
+  const Outcome output = run_words(
       {"runtime", "odds", "--rows", "1/4096,all", "--calls-per-second", "100"});
   EXPECT_EQ(output.code, kExitPass) << output.err;
   EXPECT_THAT(output.out, HasSubstr("sample        1/1000"));
@@ -183,30 +168,31 @@ TEST(RuntimeOddsCommand, FollowsThePolicyAndTheLayer) {
   std::ofstream(path) << "version: 1\nruntime:\n  sample: 1/10\n  layers:\n"
                          "    \"a.*\": {sample: 1}\n";
   EXPECT_THAT(
-      run({"runtime", "odds", "--policy", path.c_str(), "--rows", "all"}).out,
+      run_words({"runtime", "odds", "--policy", path, "--rows", "all"}).out,
       HasSubstr("sample        1/10:"));
-  EXPECT_THAT(run({"runtime", "odds", "--policy", path.c_str(), "--layer",
-                   "a.1", "--rows", "all"})
+  EXPECT_THAT(run_words({"runtime", "odds", "--policy", path, "--layer", "a.1",
+                         "--rows", "all"})
                   .out,
               HasSubstr("sample        1:"));
-  EXPECT_THAT(run({"runtime", "odds", "--sample", "0"}).out,
+  EXPECT_THAT(run_words({"runtime", "odds", "--sample", "0"}).out,
               HasSubstr("never"));
   fs::remove(path);
 }
 
 TEST(RuntimeOddsCommand, RefusesWhatIsNoShare) {
   for (const char* rows : {"0", "2", "-1%", "1/0", "x", "", "101%", "nan"})
-    EXPECT_EQ(run({"runtime", "odds", "--rows", rows}).code, kExitUsage)
+    EXPECT_EQ(run_words({"runtime", "odds", "--rows", rows}).code, kExitUsage)
         << rows;
-  EXPECT_EQ(run({"runtime", "odds", "--certainty", "100%"}).code, kExitUsage);
-  EXPECT_EQ(run({"runtime", "odds", "--sample", "7"}).code, kExitUsage);
+  EXPECT_EQ(run_words({"runtime", "odds", "--certainty", "100%"}).code,
+            kExitUsage);
+  EXPECT_EQ(run_words({"runtime", "odds", "--sample", "7"}).code, kExitUsage);
 }
 
 TEST(RuntimeOptionsCommand, ShowsEveryOptionAndTheEnvironment) {
   ASSERT_EQ(setenv("ATTNGUARD_OPTIONS", "sample=1/77", 1), 0);
-  EXPECT_THAT(run({"runtime", "options"}).out, HasSubstr("now 1/77"));
+  EXPECT_THAT(run_words({"runtime", "options"}).out, HasSubstr("now 1/77"));
   ASSERT_EQ(setenv("ATTNGUARD_OPTIONS", "smple=1/77", 1), 0);
-  const Output output = run({"runtime", "options"});
+  const Outcome output = run_words({"runtime", "options"});
   EXPECT_EQ(output.code, kExitUsage);
   EXPECT_THAT(output.err, HasSubstr("did you mean 'sample'?"));
   EXPECT_EQ(output.out, "");
@@ -230,9 +216,7 @@ TEST(RuntimeReadme, ShowsRealOutput) {
       std::vector<std::string> words;
       std::istringstream command(line.substr(12));
       for (std::string word; command >> word;) words.push_back(word);
-      std::vector<const char*> arguments;
-      for (const std::string& word : words) arguments.push_back(word.c_str());
-      const Output output = run(arguments);
+      const Outcome output = run_words(words);
       EXPECT_EQ(output.code, kExitPass) << line << output.err;
       printed.clear();
       at = 0;

@@ -8,12 +8,12 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ci/cli.h"
 #include "ci/selftest_report.h"
 #include "guard/check/check.h"
 #include "guard/defect/defect.h"
+#include "tests/ci/run_words.h"
 
 namespace attnguard {
 namespace {
@@ -22,25 +22,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Json = nlohmann::json;
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-Outcome run(std::vector<const char*> words) {
-  words.insert(words.begin(), {"attnguard", "selftest"});
-  std::ostringstream out, err;
-  Outcome outcome;
-  outcome.code = run_command(static_cast<int>(words.size()), words.data(), out,
-                             err, Surroundings{});
-  outcome.out = out.str();
-  outcome.err = err.str();
-  return outcome;
+Outcome run_selftest_command(std::vector<std::string> words) {
+  words.insert(words.begin(), "selftest");
+  return run_words(words);
 }
 
 TEST(SelftestCommand, FindsEveryDefectNamesItAndAccusesNothingElse) {
-  const Outcome outcome =
-      run({"--format", "json", "--problems", "40", "--seed", "77"});
+  const Outcome outcome = run_selftest_command(
+      {"--format", "json", "--problems", "40", "--seed", "77"});
   ASSERT_THAT(outcome.err, IsEmpty());
   const Json report = Json::parse(outcome.out);
   EXPECT_EQ(outcome.code, 0) << outcome.out;
@@ -149,13 +138,13 @@ TEST(SelftestReport, SaysWhatIsWrong) {
 
 TEST(SelftestCommand, RefusesWhatItDoesNotUnderstand) {
   for (const auto& [words, says] :
-       {std::pair{std::vector<const char*>{"--problems", "many"},
+       {std::pair{std::vector<std::string>{"--problems", "many"},
                   "--problems: 'many' is not a whole number from 0 to 1000000"},
         {{"--seed", "-1"}, "--seed: '-1' is not a whole number"},
         {{"--format", "junit"}, "--format: unknown 'junit'"},
         {{"--problem", "seq_len=3"}, "unknown option '--problem'"},
         {{"extra"}, "unexpected argument 'extra'"}}) {
-    const Outcome outcome = run(words);
+    const Outcome outcome = run_selftest_command(words);
     EXPECT_EQ(outcome.code, kExitUsage);
     EXPECT_THAT(outcome.err, HasSubstr(says));
     EXPECT_THAT(outcome.out, IsEmpty());

@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "ci/cli.h"
 #include "guard/check/check.h"
 #include "guard/engine/reference.h"
 #include "guard/pipeline.h"
 #include "guard/policy/policy_yaml.h"
+#include "tests/ci/run_words.h"
 #include "tests/support/temp_folder.h"
 
 namespace attnguard {
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-Policy policy_of(std::initializer_list<const char*> lines) {
+Policy policy_of_lines(std::initializer_list<const char*> lines) {
   Policy policy;
   for (const char* line : lines)
     policy.problems.push_back({Problem::parse(line).value(), {}});
@@ -57,8 +57,8 @@ constexpr const char* kSmall =
     "num_heads=2 seq_len=33 head_dim=32 mask=causal_bottom_right";
 
 TEST(Tune, MeasuresAnErrorOfKnownSize) {
-  const Measured measured =
-      measure(off_by(1e-4), policy_of({kSmall}), {.margin = 3, .repeats = 1});
+  const Measured measured = measure(off_by(1e-4), policy_of_lines({kSmall}),
+                                    {.margin = 3, .repeats = 1});
   EXPECT_EQ(measured.engine_error, "");
   const Measurement* sums = find(measured, "row-sum");
   ASSERT_NE(sums, nullptr);
@@ -69,7 +69,7 @@ TEST(Tune, MeasuresAnErrorOfKnownSize) {
 }
 
 TEST(Tune, WhatItWritesHoldsForTheEngine) {
-  const Policy policy = policy_of({kSmall});
+  const Policy policy = policy_of_lines({kSmall});
   const Engine engine = off_by(1e-4);
   const Measured measured =
       measure(engine, policy, {.margin = 2, .repeats = 2});
@@ -96,7 +96,7 @@ TEST(Tune, AnEngineThatIsWrongIsNotTunedAround) {
     return reference_engine().run(other);
   };
   const Measured measured =
-      measure(leaking, policy_of({kSmall}), {.repeats = 1});
+      measure(leaking, policy_of_lines({kSmall}), {.repeats = 1});
   EXPECT_THAT(measured.defective, Not(IsEmpty()));
   EXPECT_EQ(find(measured, "reference"), nullptr);
 }
@@ -106,7 +106,7 @@ TEST(Tune, AFailingEngineIsAnError) {
   failing.run = [](const AttentionCall&) {
     return Status(StatusCode::kEngineFailure, "out of luck");
   };
-  EXPECT_THAT(measure(failing, policy_of({kSmall}), {}).engine_error,
+  EXPECT_THAT(measure(failing, policy_of_lines({kSmall}), {}).engine_error,
               HasSubstr("out of luck"));
 }
 
@@ -154,16 +154,11 @@ TEST(Tune, MarginsRoundUpToTwoDigits) {
 
 class TuneCommand : public testing::Test {
  protected:
-  int run(std::vector<std::string> words) {
-    words.insert(words.begin(), "attnguard");
-    std::vector<const char*> argv;
-    for (const std::string& word : words) argv.push_back(word.c_str());
-    std::ostringstream out, err;
-    const int code =
-        run_command(static_cast<int>(argv.size()), argv.data(), out, err, {});
-    out_ = out.str();
-    err_ = err.str();
-    return code;
+  int run(const std::vector<std::string>& words) {
+    const Outcome outcome = run_words(words);
+    out_ = outcome.out;
+    err_ = outcome.err;
+    return outcome.code;
   }
 
   TempFolder folder_;

@@ -12,11 +12,12 @@
 #include "guard/defect/defect.h"
 #include "guard/pipeline.h"
 #include "tests/engine/test_tensors.h"
+#include "tests/support/text_file.h"
 
 namespace attnguard {
 namespace {
 
-std::vector<std::string> lines_of(const Defect& defect) {
+std::vector<std::string> problem_lines_of(const Defect& defect) {
   std::vector<std::string> lines;
   for (std::string_view line : defect.shows_on)
     if (!line.empty()) lines.emplace_back(line);
@@ -41,12 +42,6 @@ std::string summary_of(const ProblemResult& result) {
   return text;
 }
 
-std::string file_of(std::string id) {
-  for (char& c : id)
-    if (c == '-') c = '_';
-  return id + ".cc";
-}
-
 TEST(Defects, AreNamedAfterTheirFiles) {
   const std::filesystem::path room =
       std::filesystem::path(ATTNGUARD_TEST_DATA) / "../guard/defect";
@@ -55,7 +50,8 @@ TEST(Defects, AreNamedAfterTheirFiles) {
     const std::string id(defect->id);
     EXPECT_TRUE(std::regex_match(id, std::regex("[a-z0-9]+(-[a-z0-9]+)*")))
         << id;
-    EXPECT_TRUE(listed.insert(file_of(id)).second) << id << " is listed twice";
+    EXPECT_TRUE(listed.insert(source_file_of(id)).second)
+        << id << " is listed twice";
     EXPECT_EQ(find_defect(id), defect);
   }
   std::set<std::string> files;
@@ -103,13 +99,13 @@ TEST(Defects, SayWhatTheyAreInOneLineAndWhereItWasReported) {
       EXPECT_TRUE(std::regex_match(std::string(text), report)) << text;
       EXPECT_TRUE(named.insert(text).second) << defect->id << ": " << text;
     }
-    EXPECT_FALSE(lines_of(*defect).empty()) << defect->id;
+    EXPECT_FALSE(problem_lines_of(*defect).empty()) << defect->id;
   }
 }
 
 TEST(Defects, AreFoundWhereTheyShow) {
   for (const Defect* defect : all_defects())
-    for (const std::string& line : lines_of(*defect)) {
+    for (const std::string& line : problem_lines_of(*defect)) {
       const ProblemResult result = verify_on(defect_engine(*defect), line);
       EXPECT_EQ(result.verdict,
                 defect->legal() ? Verdict::kPass : Verdict::kViolation)

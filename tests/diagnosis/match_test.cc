@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr const char* kCausal =
+constexpr const char* kCausalBottomRight =
     "num_heads=4 num_kv_heads=2 seq_len=40 head_dim=32 "
     "mask=causal_bottom_right";
 
@@ -60,7 +60,7 @@ Engine with_mask_instead(const std::string& from, const std::string& to) {
   });
 }
 
-std::string text_of(const std::optional<Diagnosis>& diagnosis) {
+std::string diagnosis_text(const std::optional<Diagnosis>& diagnosis) {
   if (!diagnosis) return "none";
   std::string text;
   for (const std::string& line : diagnosis_lines(*diagnosis))
@@ -71,7 +71,8 @@ std::string text_of(const std::optional<Diagnosis>& diagnosis) {
 void expect_named(const std::optional<Diagnosis>& diagnosis,
                   const std::string& id) {
   ASSERT_TRUE(diagnosis.has_value()) << id;
-  EXPECT_THAT(diagnosis->equally_good, ElementsAre(id)) << text_of(diagnosis);
+  EXPECT_THAT(diagnosis->equally_good, ElementsAre(id))
+      << diagnosis_text(diagnosis);
   ASSERT_FALSE(diagnosis->explanations.empty());
   const Explanation& best = diagnosis->explanations.front();
   EXPECT_EQ(best.id, id);
@@ -90,9 +91,11 @@ TEST_P(KnownBadEngine, IsNamedInEveryDtype) {
   for (const char* dtype : {"fp32", "fp16", "bf16", "fp64"})
     for (std::uint64_t seed : {1, 2, 3}) {
       SCOPED_TRACE(std::string(dtype) + " seed " + std::to_string(seed));
-      expect_named(diagnosis_of(builtin(name),
-                                kCausal + std::string(" dtype=") + dtype, seed),
-                   id);
+      expect_named(
+          diagnosis_of(builtin(name),
+                       kCausalBottomRight + std::string(" dtype=") + dtype,
+                       seed),
+          id);
     }
 }
 
@@ -144,7 +147,7 @@ TEST(Diagnosis, NamesDefectsThatRoundInTheirOwnWay) {
     const bool right = diagnosis && !diagnosis->equally_good.empty() &&
                        diagnosis->equally_good.front() == defect->id;
     named += right;
-    EXPECT_TRUE(right) << defect->id << ": " << text_of(diagnosis);
+    EXPECT_TRUE(right) << defect->id << ": " << diagnosis_text(diagnosis);
   }
   EXPECT_GT(named, 9 * tried / 10);
 }
@@ -158,7 +161,7 @@ TEST(Diagnosis, SaysThatAnEngineFollowsAnotherConvention) {
   EXPECT_EQ(best.convention,
             "consistent with causal_top_left; the policy says "
             "causal_bottom_right");
-  EXPECT_EQ(diagnosis->explanations.size(), 1u) << text_of(diagnosis);
+  EXPECT_EQ(diagnosis->explanations.size(), 1u) << diagnosis_text(diagnosis);
 }
 
 TEST(Diagnosis, GivesAConventionAndADefectThatAreTheSameAsOne) {
@@ -188,7 +191,8 @@ TEST(Diagnosis, NamesAConventionThatNoDefectStandsFor) {
 }
 
 TEST(Diagnosis, AdmitsThatNothingKnownExplainsAPlantedFault) {
-  const auto diagnosis = diagnosis_of(planted({0, 0, 9, 20}), kCausal);
+  const auto diagnosis =
+      diagnosis_of(planted({0, 0, 9, 20}), kCausalBottomRight);
   ASSERT_TRUE(diagnosis.has_value());
   EXPECT_GE(diagnosis->telling_calls, 1);
   EXPECT_THAT(diagnosis->equally_good, IsEmpty());
@@ -213,14 +217,14 @@ TEST(Diagnosis, CountsWhatANearMissReproduces) {
     if (is_census) call.output.store_row(0, 0, 0, 0, 1, row.data());
     return status;
   };
-  const auto diagnosis = diagnosis_of(engine, kCausal);
+  const auto diagnosis = diagnosis_of(engine, kCausalBottomRight);
   ASSERT_TRUE(diagnosis.has_value());
-  ASSERT_FALSE(diagnosis->explanations.empty()) << text_of(diagnosis);
+  ASSERT_FALSE(diagnosis->explanations.empty()) << diagnosis_text(diagnosis);
   const Explanation& best = diagnosis->explanations.front();
   EXPECT_EQ(best.id, "no-mask");
   EXPECT_GT(best.calls_reproduced, 0);
   EXPECT_LT(best.calls_reproduced, diagnosis->calls);
-  EXPECT_THAT(text_of(diagnosis),
+  EXPECT_THAT(diagnosis_text(diagnosis),
               HasSubstr("nothing known reproduces all " +
                         std::to_string(diagnosis->calls) +
                         " probe calls; closest: no-mask (" +
@@ -230,19 +234,20 @@ TEST(Diagnosis, CountsWhatANearMissReproduces) {
 TEST(Diagnosis, HasNothingToSayOfACorrectEngine) {
   for (const char* name : {"reference", "tiled", "textbook", "overruns"})
     for (const char* dtype : {"fp32", "bf16"})
-      EXPECT_FALSE(
-          diagnosis_of(builtin(name), kCausal + std::string(" dtype=") + dtype))
+      EXPECT_FALSE(diagnosis_of(
+          builtin(name), kCausalBottomRight + std::string(" dtype=") + dtype))
           << name << " " << dtype;
   for (const Defect* defect : all_defects())
     if (defect->legal()) {
-      EXPECT_FALSE(diagnosis_of(defect_engine(*defect), kCausal))
+      EXPECT_FALSE(diagnosis_of(defect_engine(*defect), kCausalBottomRight))
           << defect->id << ": "
-          << text_of(diagnosis_of(defect_engine(*defect), kCausal));
+          << diagnosis_text(
+                 diagnosis_of(defect_engine(*defect), kCausalBottomRight));
     }
 }
 
 TEST(Diagnosis, HasNothingToSayOfAnEngineThatFails) {
-  EXPECT_FALSE(diagnosis_of(builtin("throws"), kCausal));
+  EXPECT_FALSE(diagnosis_of(builtin("throws"), kCausalBottomRight));
 }
 
 TEST(Diagnosis, NamesTheProblemThatWouldDecide) {
@@ -292,7 +297,7 @@ TEST(Diagnosis, MustExplainTheOriginalProblemToo) {
   const auto diagnosis = diagnose(engine, smallest, original, 1);
   ASSERT_TRUE(diagnosis.has_value());
   EXPECT_EQ(diagnosis->problems.size(), 2u);
-  EXPECT_THAT(diagnosis->equally_good, IsEmpty()) << text_of(diagnosis);
+  EXPECT_THAT(diagnosis->equally_good, IsEmpty()) << diagnosis_text(diagnosis);
 }
 
 TEST(Diagnosis, UsesTheOriginalWhereTheSmallestShowsNothing) {
@@ -325,7 +330,7 @@ TEST(Diagnosis, TakesNanForNanAlone) {
   };
   const auto zeros = diagnosis_of(engine, line);
   ASSERT_TRUE(zeros.has_value());
-  EXPECT_THAT(zeros->equally_good, IsEmpty()) << text_of(zeros);
+  EXPECT_THAT(zeros->equally_good, IsEmpty()) << diagnosis_text(zeros);
 }
 
 TEST(Diagnosis, DoesNotDependOnTheNumberOfThreads) {
@@ -334,9 +339,9 @@ TEST(Diagnosis, DoesNotDependOnTheNumberOfThreads) {
                          "key-scale-per-block", "scores-in-half"}) {
     const std::string line(find_defect(id)->shows_on[0]);
     omp_set_num_threads(1);
-    const std::string one = text_of(diagnosis_of(defective(id), line));
+    const std::string one = diagnosis_text(diagnosis_of(defective(id), line));
     omp_set_num_threads(4);
-    const std::string four = text_of(diagnosis_of(defective(id), line));
+    const std::string four = diagnosis_text(diagnosis_of(defective(id), line));
     EXPECT_EQ(one, four);
     EXPECT_THAT(one, HasSubstr(id));
   }
@@ -344,7 +349,7 @@ TEST(Diagnosis, DoesNotDependOnTheNumberOfThreads) {
 }
 
 TEST(Diagnosis, IsMadeByThePipelineAndCanBeOff) {
-  const Problem problem = problem_of(kCausal);
+  const Problem problem = problem_of(kCausalBottomRight);
   RunOptions options;
   const ProblemResult with =
       verify_problem(builtin("wrong_axis"), problem, Settings{}, options);

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 constexpr std::array<std::string_view, 2> kChecks = {"visibility", "row-sum"};
 
-CheckResult violated(const char* check) {
+CheckResult violated_check(const char* check) {
   CheckResult result;
   result.check = check;
   result.verdict = Verdict::kViolation;
@@ -28,14 +28,14 @@ ProblemResult ideal(const Engine& engine, const Problem&, TrialKind trial) {
   result.verdict = Verdict::kPass;
   if (trial != TrialKind::kDefect) return result;
   result.verdict = Verdict::kViolation;
-  result.checks = {violated("row-sum")};
+  result.checks = {violated_check("row-sum")};
   Diagnosis diagnosis;
   diagnosis.equally_good = {engine.name.substr(std::string("defect:").size())};
   result.diagnosis = diagnosis;
   return result;
 }
 
-SelftestResult run(const Verify& verify) {
+SelftestResult selftest_of(const Verify& verify) {
   SelftestOptions options;
   options.random_problems = 3;
   const std::vector<Engine> engines = {reference_engine()};
@@ -50,7 +50,7 @@ const DefectTrial& trial_of(const SelftestResult& result, const char* id) {
 }
 
 TEST(Selftest, PassesAGuardThatFindsAllAndAccusesNone) {
-  const SelftestResult result = run(ideal);
+  const SelftestResult result = selftest_of(ideal);
   EXPECT_TRUE(result.ok());
   const auto defects = static_cast<std::int64_t>(result.defects.size());
   EXPECT_GT(defects, 50);
@@ -66,8 +66,8 @@ TEST(Selftest, PassesAGuardThatFindsAllAndAccusesNone) {
 
 TEST(Selftest, CountsADefectThatIsMissedOnOneProblem) {
   int calls = 0;
-  const SelftestResult result =
-      run([&](const Engine& engine, const Problem& problem, TrialKind trial) {
+  const SelftestResult result = selftest_of(
+      [&](const Engine& engine, const Problem& problem, TrialKind trial) {
         ProblemResult made = ideal(engine, problem, trial);
         if (engine.name == "defect:no-mask" && trial == TrialKind::kDefect &&
             ++calls == 2)
@@ -84,8 +84,8 @@ TEST(Selftest, CountsADefectThatIsMissedOnOneProblem) {
 }
 
 TEST(Selftest, CountsTiesAgainstTheRightCause) {
-  const SelftestResult result =
-      run([](const Engine& engine, const Problem& problem, TrialKind trial) {
+  const SelftestResult result = selftest_of(
+      [](const Engine& engine, const Problem& problem, TrialKind trial) {
         ProblemResult made = ideal(engine, problem, trial);
         if (made.diagnosis && engine.name == "defect:no-mask")
           made.diagnosis->equally_good = {"no-mask", "causal-off-by-one",
@@ -108,16 +108,16 @@ TEST(Selftest, CountsTiesAgainstTheRightCause) {
 TEST(Selftest, CountsFalseAlarmsWhereverTheyAre) {
   for (const char* accused :
        {"defect:legal-merge-of-parts", "builtin:reference"}) {
-    const SelftestResult result =
-        run([&](const Engine& engine, const Problem& problem, TrialKind trial) {
+    const SelftestResult result = selftest_of(
+        [&](const Engine& engine, const Problem& problem, TrialKind trial) {
           return ideal(engine, problem,
                        engine.name == accused ? TrialKind::kDefect : trial);
         });
     EXPECT_FALSE(result.ok()) << accused;
     EXPECT_EQ(result.alarms(), 3) << accused;
   }
-  const SelftestResult result =
-      run([&](const Engine& engine, const Problem& problem, TrialKind trial) {
+  const SelftestResult result = selftest_of(
+      [&](const Engine& engine, const Problem& problem, TrialKind trial) {
         ProblemResult made = ideal(engine, problem, trial);
         if (trial != TrialKind::kDefect) made.verdict = Verdict::kEngineError;
         return made;
@@ -126,8 +126,8 @@ TEST(Selftest, CountsFalseAlarmsWhereverTheyAre) {
 }
 
 TEST(Selftest, CountsWhatIsNotJudgedAsNeitherPassNorAlarm) {
-  const SelftestResult result =
-      run([&](const Engine& engine, const Problem& problem, TrialKind trial) {
+  const SelftestResult result = selftest_of(
+      [&](const Engine& engine, const Problem& problem, TrialKind trial) {
         ProblemResult made = ideal(engine, problem, trial);
         if (trial != TrialKind::kDefect) made.verdict = Verdict::kInconclusive;
         return made;

@@ -18,7 +18,7 @@ Problem small_problem() {
       "head_dim=4 dtype=fp64 mask=causal_bottom_right");
 }
 
-std::vector<double> run(const AttentionVariant& variant) {
+std::vector<double> variant_output(const AttentionVariant& variant) {
   TestTensors tensors(small_problem());
   return tensors.run(variant_engine("variant", "", variant));
 }
@@ -63,43 +63,43 @@ TEST(AttentionVariant, IsTheReferenceWithHooksThatDoTheRightThing) {
       for (std::int64_t i = 0; i < matrix.seq_len_q; ++i)
         softmax_row(matrix.keys[static_cast<std::size_t>(i)], matrix.row(i));
   };
-  const std::vector<double> right = run({});
-  EXPECT_EQ(run(variant), right);
-  EXPECT_EQ(run(by_row), right);
-  EXPECT_EQ(run(by_matrix), right);
+  const std::vector<double> right = variant_output({});
+  EXPECT_EQ(variant_output(variant), right);
+  EXPECT_EQ(variant_output(by_row), right);
+  EXPECT_EQ(variant_output(by_matrix), right);
 }
 
 TEST(AttentionVariant, ChangesTheResultThroughEveryHook) {
-  const std::vector<double> right = run({});
+  const std::vector<double> right = variant_output({});
   AttentionVariant variant;
   variant.allowed = [](const VariantRow&, KeyRanges& keys) { keys.clear(); };
-  EXPECT_EQ(run(variant), std::vector<double>(right.size(), 0.0));
+  EXPECT_EQ(variant_output(variant), std::vector<double>(right.size(), 0.0));
 
   variant = {};
   variant.key_slot = [](const Problem&, std::int64_t, std::int64_t) {
     return KvSlot{0, 0};
   };
-  EXPECT_NE(run(variant), right);
+  EXPECT_NE(variant_output(variant), right);
 
   variant = {};
   variant.value_slot = [](const Problem&, std::int64_t b, std::int64_t) {
     return KvSlot{b, 0};
   };
-  EXPECT_NE(run(variant), right);
+  EXPECT_NE(variant_output(variant), right);
 
   variant = {};
   variant.place = [](const VariantRow&, RowPlace& place) { place.q_index = 0; };
-  EXPECT_NE(run(variant), right);
+  EXPECT_NE(variant_output(variant), right);
 
   variant = {};
   variant.query_head = [](const Problem&, std::int64_t) { return 0; };
-  EXPECT_NE(run(variant), right);
+  EXPECT_NE(variant_output(variant), right);
 
   variant = {};
   variant.query = [](const VariantRow&, std::span<double> query) {
     query[0] = 0;
   };
-  EXPECT_NE(run(variant), right);
+  EXPECT_NE(variant_output(variant), right);
 
   for (TensorRole changed : {TensorRole::kKey, TensorRole::kValue}) {
     variant = {};
@@ -107,7 +107,7 @@ TEST(AttentionVariant, ChangesTheResultThroughEveryHook) {
                                const KvSlot&, std::span<double> rows) {
       if (role == changed) rows[0] += 1;
     };
-    EXPECT_NE(run(variant), right);
+    EXPECT_NE(variant_output(variant), right);
   }
 
   variant = {};
@@ -115,25 +115,25 @@ TEST(AttentionVariant, ChangesTheResultThroughEveryHook) {
                            std::span<double> scores) {
     std::fill(scores.begin(), scores.end(), 0.0);
   };
-  EXPECT_EQ(run(variant), std::vector<double>(right.size(), 0.0));
+  EXPECT_EQ(variant_output(variant), std::vector<double>(right.size(), 0.0));
 
   variant = {};
   variant.scale = [](const Problem&) { return 3.0; };
-  EXPECT_NE(run(variant), right);
+  EXPECT_NE(variant_output(variant), right);
 
   variant = {};
   variant.scores = [](const VariantRow&, const KeyRanges& keys,
                       std::span<double> scores) {
     if (!keys.empty()) scores[static_cast<std::size_t>(keys.first())] += 1;
   };
-  EXPECT_NE(run(variant), right);
+  EXPECT_NE(variant_output(variant), right);
 
   variant = {};
   variant.softmax = [](const Problem&, std::span<VariantScores> entries) {
     for (VariantScores& matrix : entries)
       std::fill(matrix.values.begin(), matrix.values.end(), 0.0);
   };
-  EXPECT_EQ(run(variant), std::vector<double>(right.size(), 0.0));
+  EXPECT_EQ(variant_output(variant), std::vector<double>(right.size(), 0.0));
 
   variant = {};
   variant.weights = [](const VariantRow&, const KeyRanges&,
@@ -142,7 +142,7 @@ TEST(AttentionVariant, ChangesTheResultThroughEveryHook) {
   };
   std::vector<double> doubled = right;
   for (double& x : doubled) x *= 2;
-  EXPECT_EQ(run(variant), doubled);
+  EXPECT_EQ(variant_output(variant), doubled);
 
   variant = {};
   variant.mix = [](const VariantRow& row, const KeyRanges&,
@@ -150,7 +150,7 @@ TEST(AttentionVariant, ChangesTheResultThroughEveryHook) {
                    std::span<double> output) {
     std::fill(output.begin(), output.end(), static_cast<double>(row.head));
   };
-  const std::vector<double> heads = run(variant);
+  const std::vector<double> heads = variant_output(variant);
   EXPECT_EQ(heads.front(), 0);
   EXPECT_EQ(heads.back(), 3);
 
@@ -158,7 +158,7 @@ TEST(AttentionVariant, ChangesTheResultThroughEveryHook) {
   variant.output = [](const VariantRow&, std::span<double> output) {
     for (double& x : output) x *= 2;
   };
-  EXPECT_EQ(run(variant), doubled);
+  EXPECT_EQ(variant_output(variant), doubled);
 }
 
 TEST(AttentionVariant, ReadsThePaddingThatItsPlaceClaims) {

@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-Status run(const AttentionCall& call, bool faulty) {
+Status run_appends_key_to_first_entry(const AttentionCall& call, bool faulty) {
   const Status status = run_variant({}, call);
   if (!faulty) return status;
   const Problem& problem = *call.problem;
@@ -35,7 +35,10 @@ const Fault kFaultAppendsKeyToFirstEntry = {
     .shows_on = {"batch=2 num_heads=4 num_kv_heads=2 seq_len=40 head_dim=64 "
                  "mask=causal_bottom_right"},
     .seen_by = {"memory"},
-    .make = [](bool faulty) { return stateless_engine(faulty, run); },
+    .make =
+        [](bool faulty) {
+          return stateless_engine(faulty, run_appends_key_to_first_entry);
+        },
 };
 
 }  // namespace attnguard

@@ -4,13 +4,14 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct CacheEntryReusedFromThirdCallState {
   bool faulty;
   std::int64_t calls = 0;
   Workspace keys, values;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_cache_entry_reused_from_third_call(
+    const AttentionCall& call, CacheEntryReusedFromThirdCallState& state) {
   AttentionCall own = call;
   if (state.keys.shape() != call.key.shape) state.calls = 0;
   ++state.calls;
@@ -39,7 +40,9 @@ const Fault kFaultCacheEntryReusedFromThirdCall = {
     .seen_by = {"visibility"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(
+              CacheEntryReusedFromThirdCallState{.faulty = faulty},
+              run_cache_entry_reused_from_third_call);
         },
 };
 

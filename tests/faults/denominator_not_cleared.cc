@@ -7,12 +7,13 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct DenominatorNotClearedState {
   bool faulty;
   std::vector<double> sums;  // by row_number
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_denominator_not_cleared(const AttentionCall& call,
+                                   DenominatorNotClearedState& state) {
   if (state.sums.size() != num_row_numbers(*call.problem))
     state.sums.assign(num_row_numbers(*call.problem), 0.0);
   AttentionVariant variant;
@@ -41,7 +42,8 @@ const Fault kFaultDenominatorNotCleared = {
     .seen_by = {"row-sum"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(DenominatorNotClearedState{.faulty = faulty},
+                                 run_denominator_not_cleared);
         },
 };
 

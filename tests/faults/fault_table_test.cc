@@ -11,13 +11,15 @@
 #include "guard/check/check.h"
 #include "guard/pipeline.h"
 #include "tests/support/engines.h"
+#include "tests/support/text_file.h"
 
 namespace attnguard {
 namespace {
 
 using testing::IsSupersetOf;
 
-std::vector<std::string> filled(std::span<const std::string_view> texts) {
+std::vector<std::string> without_empty(
+    std::span<const std::string_view> texts) {
   std::vector<std::string> kept;
   for (std::string_view text : texts)
     if (!text.empty()) kept.emplace_back(text);
@@ -31,32 +33,25 @@ std::vector<ProblemResult> verify_in_order(const Fault& fault, bool faulty) {
   RunOptions options;
   options.draw_maps = false;
   std::vector<ProblemResult> results;
-  for (const std::string& line : filled(fault.shows_on))
+  for (const std::string& line : without_empty(fault.shows_on))
     results.push_back(verify_problem(engine, problem_of(line),
                                      default_policy().resolve(engine.name),
                                      options));
   return results;
 }
 
-std::vector<std::string> violated(const ProblemResult& result) {
+std::vector<std::string> violated_checks(const ProblemResult& result) {
   std::vector<std::string> ids;
   for (const CheckResult& check : result.checks)
     if (check.verdict == Verdict::kViolation) ids.push_back(check.check);
   return ids;
 }
 
-std::string file_of(std::string_view id) {
-  std::string file(id);
-  for (char& c : file)
-    if (c == '-') c = '_';
-  return file + ".cc";
-}
-
 TEST(Faults, AreNamedAfterTheirFiles) {
   std::set<std::string> listed = {"fault_table.cc", "fault_tools.cc",
                                   "fault_table_test.cc"};
   for (const Fault* fault : all_faults())
-    EXPECT_TRUE(listed.insert(file_of(fault->id)).second) << fault->id;
+    EXPECT_TRUE(listed.insert(source_file_of(fault->id)).second) << fault->id;
   std::set<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(
            std::filesystem::path(ATTNGUARD_TEST_DATA) / "faults"))
@@ -71,11 +66,11 @@ TEST(Faults, SayWhatTheyAreWhereTheyWereReportedAndWhoMustSeeThem) {
   for (const Fault* fault : all_faults()) {
     EXPECT_FALSE(fault->summary.empty()) << fault->id;
     EXPECT_EQ(fault->summary.find('\n'), std::string::npos) << fault->id;
-    for (const std::string& text : filled(fault->reports))
+    for (const std::string& text : without_empty(fault->reports))
       EXPECT_TRUE(std::regex_match(text, report)) << text;
-    EXPECT_FALSE(filled(fault->shows_on).empty()) << fault->id;
-    EXPECT_FALSE(filled(fault->seen_by).empty()) << fault->id;
-    for (const std::string& check : filled(fault->seen_by))
+    EXPECT_FALSE(without_empty(fault->shows_on).empty()) << fault->id;
+    EXPECT_FALSE(without_empty(fault->seen_by).empty()) << fault->id;
+    for (const std::string& check : without_empty(fault->seen_by))
       EXPECT_NE(find_check(check), nullptr) << fault->id << " " << check;
     EXPECT_LE(last, fault->cls) << fault->id;
     last = fault->cls;
@@ -89,7 +84,8 @@ TEST(Faults, AreFoundByTheChecksThatShouldSeeThem) {
       EXPECT_EQ(results[n].verdict, Verdict::kPass)
           << fault->id << ": " << findings_text(results[n]);
     EXPECT_EQ(results.back().verdict, Verdict::kViolation) << fault->id;
-    EXPECT_THAT(violated(results.back()), IsSupersetOf(filled(fault->seen_by)))
+    EXPECT_THAT(violated_checks(results.back()),
+                IsSupersetOf(without_empty(fault->seen_by)))
         << fault->id << ": " << findings_text(results.back());
   }
 }

@@ -4,12 +4,13 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct FirstCallWithoutScaleState {
   bool faulty;
   std::int64_t calls = 0;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_first_call_without_scale(const AttentionCall& call,
+                                    FirstCallWithoutScaleState& state) {
   AttentionVariant variant;
   if (state.calls++ == 0 && state.faulty)
     variant.scale = [](const Problem&) { return 1.0; };
@@ -29,7 +30,8 @@ const Fault kFaultFirstCallWithoutScale = {
     .seen_by = {"reference", "repeatable"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(FirstCallWithoutScaleState{.faulty = faulty},
+                                 run_first_call_without_scale);
         },
 };
 

@@ -5,13 +5,14 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct KeyLimitOfFirstCallState {
   bool faulty;
   Shape4 shape = {0, 0, 0, 0};
   TokenLimits limits;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_key_limit_of_first_call(const AttentionCall& call,
+                                   KeyLimitOfFirstCallState& state) {
   if (!state.faulty || state.shape != call.key.shape) state.limits.clear();
   state.shape = call.key.shape;
   AttentionVariant variant;
@@ -38,7 +39,8 @@ const Fault kFaultKeyLimitOfFirstCall = {
     .seen_by = {"visibility"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(KeyLimitOfFirstCallState{.faulty = faulty},
+                                 run_key_limit_of_first_call);
         },
 };
 

@@ -4,12 +4,13 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct KeysOfPreviousCallState {
   bool faulty;
   Workspace keys;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_keys_of_previous_call(const AttentionCall& call,
+                                 KeysOfPreviousCallState& state) {
   Workspace fresh(call.key);
   if (!state.faulty || state.keys.shape() != fresh.shape()) state.keys = fresh;
   AttentionCall own = call;
@@ -34,7 +35,8 @@ const Fault kFaultKeysOfPreviousCall = {
     .seen_by = {"visibility"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(KeysOfPreviousCallState{.faulty = faulty},
+                                 run_keys_of_previous_call);
         },
 };
 

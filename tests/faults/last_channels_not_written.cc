@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kVector = 16;
 
-Status run(const AttentionCall& call, bool faulty) {
+Status run_last_channels_not_written(const AttentionCall& call, bool faulty) {
   const Problem& problem = *call.problem;
   Workspace result = attention_of(call);
   const std::int64_t channels =
@@ -27,7 +27,10 @@ const Fault kFaultLastChannelsNotWritten = {
     .cls = DefectClass::kStaleOrUninit,
     .shows_on = {"num_heads=2 seq_len=20 head_dim=72 mask=causal_bottom_right"},
     .seen_by = {"memory", "finite"},
-    .make = [](bool faulty) { return stateless_engine(faulty, run); },
+    .make =
+        [](bool faulty) {
+          return stateless_engine(faulty, run_last_channels_not_written);
+        },
 };
 
 }  // namespace attnguard

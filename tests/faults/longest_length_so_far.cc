@@ -5,7 +5,7 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct LongestLengthSoFarState {
   bool faulty;
   Workspace keys, values;  // as long as the longest request so far
 };
@@ -26,7 +26,8 @@ void refresh(const ConstTensorView& from, Workspace& workspace) {
         workspace.set_row(b, g, j, fresh.row(b, g, j));
 }
 
-Status run(const AttentionCall& call, State& state) {
+Status run_longest_length_so_far(const AttentionCall& call,
+                                 LongestLengthSoFarState& state) {
   refresh(call.key, state.keys);
   refresh(call.value, state.values);
   const Problem& own = *call.problem;
@@ -60,7 +61,8 @@ const Fault kFaultLongestLengthSoFar = {
     .seen_by = {"visibility", "row-sum"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(LongestLengthSoFarState{.faulty = faulty},
+                                 run_longest_length_so_far);
         },
 };
 

@@ -5,7 +5,7 @@
 namespace attnguard {
 namespace {
 
-Status run(const AttentionCall& call, bool faulty) {
+Status run_masked_rows_not_written(const AttentionCall& call, bool faulty) {
   AttentionVariant variant;
   variant.keeps = [=](const VariantRow& row) {
     return !faulty || !visible_keys(row).empty();
@@ -24,7 +24,10 @@ const Fault kFaultMaskedRowsNotWritten = {
     .shows_on = {"num_heads=2 seq_len_q=20 seq_len_kv=12 head_dim=64 "
                  "mask=causal_bottom_right"},
     .seen_by = {"memory"},
-    .make = [](bool faulty) { return stateless_engine(faulty, run); },
+    .make =
+        [](bool faulty) {
+          return stateless_engine(faulty, run_masked_rows_not_written);
+        },
 };
 
 }  // namespace attnguard

@@ -7,12 +7,13 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct MergeReadsPreviousLogSumState {
   bool faulty;
   std::vector<double> log_sums;  // by row_number
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_merge_reads_previous_log_sum(const AttentionCall& call,
+                                        MergeReadsPreviousLogSumState& state) {
   constexpr double kNone = -HUGE_VAL;
   if (state.log_sums.size() != num_row_numbers(*call.problem))
     state.log_sums.assign(num_row_numbers(*call.problem), kNone);
@@ -59,7 +60,9 @@ const Fault kFaultMergeReadsPreviousLogSum = {
     .seen_by = {"visibility", "repeatable"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(
+              MergeReadsPreviousLogSumState{.faulty = faulty},
+              run_merge_reads_previous_log_sum);
         },
 };
 

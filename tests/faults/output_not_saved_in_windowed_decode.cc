@@ -5,7 +5,8 @@
 namespace attnguard {
 namespace {
 
-Status run(const AttentionCall& call, bool faulty) {
+Status run_output_not_saved_in_windowed_decode(const AttentionCall& call,
+                                               bool faulty) {
   const bool windowed = find_term(*call.problem, "sliding_window") != nullptr;
   AttentionVariant variant;
   variant.keeps = [=](const VariantRow& row) {
@@ -25,7 +26,11 @@ const Fault kFaultOutputNotSavedInWindowedDecode = {
     .shows_on = {"num_heads=4 num_kv_heads=2 seq_len_q=1 seq_len_kv=40 "
                  "head_dim=64 mask=sliding_window(left=7,right=0)"},
     .seen_by = {"memory", "finite"},
-    .make = [](bool faulty) { return stateless_engine(faulty, run); },
+    .make =
+        [](bool faulty) {
+          return stateless_engine(faulty,
+                                  run_output_not_saved_in_windowed_decode);
+        },
 };
 
 }  // namespace attnguard

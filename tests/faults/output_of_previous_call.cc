@@ -4,12 +4,13 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct OutputOfPreviousCallState {
   bool faulty;
   Workspace late;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_output_of_previous_call(const AttentionCall& call,
+                                   OutputOfPreviousCallState& state) {
   Workspace fresh = attention_of(call);
   if (!state.faulty || state.late.shape() != fresh.shape()) state.late = fresh;
   for_each_output_row(*call.problem,
@@ -33,7 +34,8 @@ const Fault kFaultOutputOfPreviousCall = {
     .seen_by = {"visibility", "row-sum"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(OutputOfPreviousCallState{.faulty = faulty},
+                                 run_output_of_previous_call);
         },
 };
 

@@ -4,12 +4,13 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct OutputRowOfPreviousCallState {
   bool faulty;
   Workspace staged;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_output_row_of_previous_call(const AttentionCall& call,
+                                       OutputRowOfPreviousCallState& state) {
   const Problem& problem = *call.problem;
   Workspace fresh = attention_of(call);
   const bool first = state.staged.shape() != fresh.shape();
@@ -38,7 +39,8 @@ const Fault kFaultOutputRowOfPreviousCall = {
     .seen_by = {"visibility"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(OutputRowOfPreviousCallState{.faulty = faulty},
+                                 run_output_row_of_previous_call);
         },
 };
 

@@ -5,7 +5,7 @@
 namespace attnguard {
 namespace {
 
-Status run(const AttentionCall& call, bool faulty) {
+Status run_reads_past_the_keys(const AttentionCall& call, bool faulty) {
   const Problem& own = *call.problem;
   Problem longer = own;
   longer.seq_len_kv = {own.max_len_kv() + 1};
@@ -34,7 +34,10 @@ const Fault kFaultReadsPastTheKeys = {
     .cls = DefectClass::kIndexOverflowOob,
     .shows_on = {"num_heads=2 num_kv_heads=1 seq_len=20 head_dim=64"},
     .seen_by = {"row-sum", "visibility"},
-    .make = [](bool faulty) { return stateless_engine(faulty, run); },
+    .make =
+        [](bool faulty) {
+          return stateless_engine(faulty, run_reads_past_the_keys);
+        },
 };
 
 }  // namespace attnguard

@@ -5,13 +5,14 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct RowUpdateLostState {
   bool faulty;
   std::uint64_t calls = 0;
   Workspace staged;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_row_update_lost(const AttentionCall& call,
+                           RowUpdateLostState& state) {
   const std::uint64_t seed = derive_seed(0x6c6f7374, ++state.calls);
   const Problem& problem = *call.problem;
   Workspace fresh = attention_of(call);
@@ -42,7 +43,8 @@ const Fault kFaultRowUpdateLost = {
     .seen_by = {"visibility"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(RowUpdateLostState{.faulty = faulty},
+                                 run_row_update_lost);
         },
 };
 

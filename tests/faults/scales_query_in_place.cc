@@ -6,7 +6,7 @@
 namespace attnguard {
 namespace {
 
-Status run(const AttentionCall& call, bool faulty) {
+Status run_scales_query_in_place(const AttentionCall& call, bool faulty) {
   if (!faulty) return run_variant({}, call);
   const Problem& problem = *call.problem;
   const TensorView query = writable(call.query);
@@ -32,7 +32,10 @@ const Fault kFaultScalesQueryInPlace = {
     .shows_on = {"batch=2 num_heads=4 num_kv_heads=2 seq_len=40 head_dim=64 "
                  "mask=causal_bottom_right"},
     .seen_by = {"memory"},
-    .make = [](bool faulty) { return stateless_engine(faulty, run); },
+    .make =
+        [](bool faulty) {
+          return stateless_engine(faulty, run_scales_query_in_place);
+        },
 };
 
 }  // namespace attnguard

@@ -5,12 +5,13 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct SplitPartialLostState {
   bool faulty;
   std::int64_t calls = 0;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_split_partial_lost(const AttentionCall& call,
+                              SplitPartialLostState& state) {
   const bool loses = ++state.calls % 4 == 0 && state.faulty;
   AttentionVariant variant;
   variant.allowed = [=](const VariantRow& row, KeyRanges& keys) {
@@ -39,7 +40,8 @@ const Fault kFaultSplitPartialLost = {
     .seen_by = {"reference"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(SplitPartialLostState{.faulty = faulty},
+                                 run_split_partial_lost);
         },
 };
 

@@ -7,12 +7,13 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct SplitPartialLostInSixthCallState {
   bool faulty;
   std::int64_t calls = 0;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_split_partial_lost_in_sixth_call(
+    const AttentionCall& call, SplitPartialLostInSixthCallState& state) {
   const bool loses = ++state.calls % 6 == 0 && state.faulty;
   AttentionVariant variant;
   variant.allowed = [=](const VariantRow& row, KeyRanges& keys) {
@@ -41,7 +42,9 @@ const Fault kFaultSplitPartialLostInSixthCall = {
     .seen_by = {"reference"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(
+              SplitPartialLostInSixthCallState{.faulty = faulty},
+              run_split_partial_lost_in_sixth_call);
         },
 };
 

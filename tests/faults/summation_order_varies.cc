@@ -8,12 +8,13 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct SummationOrderVariesState {
   bool faulty;
   std::uint64_t calls = 0;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_summation_order_varies(const AttentionCall& call,
+                                  SummationOrderVariesState& state) {
   const std::uint64_t seed = state.faulty ? ++state.calls : 0;
   AttentionVariant variant;
   variant.mix = [=](const VariantRow& row, const KeyRanges& keys,
@@ -48,7 +49,8 @@ const Fault kFaultSummationOrderVaries = {
     .seen_by = {"repeatable"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(SummationOrderVariesState{.faulty = faulty},
+                                 run_summation_order_varies);
         },
 };
 

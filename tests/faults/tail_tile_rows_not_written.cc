@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kTile = 16;
 
-Status run(const AttentionCall& call, bool faulty) {
+Status run_tail_tile_rows_not_written(const AttentionCall& call, bool faulty) {
   AttentionVariant variant;
   variant.keeps = [=](const VariantRow& row) {
     return !faulty ||
@@ -26,7 +26,10 @@ const Fault kFaultTailTileRowsNotWritten = {
     .shows_on = {"batch=2 num_heads=4 num_kv_heads=2 seq_len=40 head_dim=64 "
                  "mask=causal_bottom_right"},
     .seen_by = {"memory", "finite"},
-    .make = [](bool faulty) { return stateless_engine(faulty, run); },
+    .make =
+        [](bool faulty) {
+          return stateless_engine(faulty, run_tail_tile_rows_not_written);
+        },
 };
 
 }  // namespace attnguard

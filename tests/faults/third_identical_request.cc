@@ -9,12 +9,13 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct ThirdIdenticalRequestState {
   bool faulty;
   std::map<std::vector<double>, std::int64_t> seen;  // by the first key
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_third_identical_request(const AttentionCall& call,
+                                   ThirdIdenticalRequestState& state) {
   Workspace keys(call.key);
   Workspace values(call.value);
   std::vector<double> request = keys.row(0, 0, 0);
@@ -43,7 +44,8 @@ const Fault kFaultThirdIdenticalRequest = {
     .seen_by = {"repeatable"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(ThirdIdenticalRequestState{.faulty = faulty},
+                                 run_third_identical_request);
         },
 };
 

@@ -7,13 +7,14 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct ValueLimitOfFirstCallState {
   bool faulty;
   Shape4 shape = {0, 0, 0, 0};
   TokenLimits limits;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_value_limit_of_first_call(const AttentionCall& call,
+                                     ValueLimitOfFirstCallState& state) {
   if (!state.faulty || state.shape != call.value.shape) state.limits.clear();
   state.shape = call.value.shape;
   AttentionVariant variant;
@@ -41,7 +42,8 @@ const Fault kFaultValueLimitOfFirstCall = {
     .seen_by = {"reference"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(ValueLimitOfFirstCallState{.faulty = faulty},
+                                 run_value_limit_of_first_call);
         },
 };
 

@@ -5,13 +5,14 @@
 namespace attnguard {
 namespace {
 
-struct State {
+struct ValueLimitOfPreviousCallState {
   bool faulty;
   Shape4 shape = {0, 0, 0, 0};
   TokenLimits limits;
 };
 
-Status run(const AttentionCall& call, State& state) {
+Status run_value_limit_of_previous_call(const AttentionCall& call,
+                                        ValueLimitOfPreviousCallState& state) {
   if (!state.faulty || state.shape != call.value.shape) state.limits.clear();
   state.shape = call.value.shape;
   AttentionVariant variant;
@@ -39,7 +40,9 @@ const Fault kFaultValueLimitOfPreviousCall = {
     .seen_by = {"repeatable"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(
+              ValueLimitOfPreviousCallState{.faulty = faulty},
+              run_value_limit_of_previous_call);
         },
 };
 

@@ -8,9 +8,9 @@
 namespace attnguard {
 namespace {
 
-constexpr std::int64_t kTile = 16;
+constexpr std::int64_t kGarbageTile = 16;
 
-struct State {
+struct WorkspaceUninitialisedState {
   bool faulty;
   std::uint64_t calls = 0;
 };
@@ -22,13 +22,14 @@ double garbage(std::uint64_t call, const VariantRow& row) {
                                 static_cast<std::uint64_t>(row_number(row)))));
 }
 
-Status run(const AttentionCall& call, State& state) {
+Status run_workspace_uninitialised(const AttentionCall& call,
+                                   WorkspaceUninitialisedState& state) {
   const std::uint64_t number = ++state.calls;
   AttentionVariant variant;
   variant.weights = [&](const VariantRow& row, const KeyRanges& keys,
                         std::span<double> weights) {
     if (!state.faulty ||
-        row.place.q_index < round_down(row.place.seq_len_q - 1, kTile))
+        row.place.q_index < round_down(row.place.seq_len_q - 1, kGarbageTile))
       return;
     const double factor = 1 / (1 + garbage(number, row));
     for_each_key(keys, weights, [&](std::int64_t, double& p) { p *= factor; });
@@ -50,7 +51,8 @@ const Fault kFaultWorkspaceUninitialised = {
     .seen_by = {"repeatable", "row-sum"},
     .make =
         [](bool faulty) {
-          return stateful_engine(State{.faulty = faulty}, run);
+          return stateful_engine(WorkspaceUninitialisedState{.faulty = faulty},
+                                 run_workspace_uninitialised);
         },
 };
 

@@ -4,7 +4,7 @@
 namespace attnguard {
 namespace {
 
-Status run(const AttentionCall& call, bool faulty) {
+Status run_writes_before_the_start(const AttentionCall& call, bool faulty) {
   const double zero = 0;
   const Dtype dtype = call.output.dtype;
   if (faulty) encode(dtype, &zero, 1, call.output.data - dtype_size(dtype), 1);
@@ -20,7 +20,10 @@ const Fault kFaultWritesBeforeTheStart = {
     .shows_on = {"num_heads=2 seq_len=20 head_dim=40 dtype=fp16 "
                  "mask=causal_bottom_right"},
     .seen_by = {"memory"},
-    .make = [](bool faulty) { return stateless_engine(faulty, run); },
+    .make =
+        [](bool faulty) {
+          return stateless_engine(faulty, run_writes_before_the_start);
+        },
 };
 
 }  // namespace attnguard

@@ -4,7 +4,7 @@
 namespace attnguard {
 namespace {
 
-Status run(const AttentionCall& call, bool faulty) {
+Status run_writes_past_the_end(const AttentionCall& call, bool faulty) {
   const double zero = 0;
   const Dtype dtype = call.output.dtype;
   const auto size = static_cast<std::int64_t>(dtype_size(dtype));
@@ -22,7 +22,10 @@ const Fault kFaultWritesPastTheEnd = {
     .shows_on = {"num_heads=2 seq_len=20 head_dim=40 dtype=fp16 "
                  "mask=causal_bottom_right"},
     .seen_by = {"memory"},
-    .make = [](bool faulty) { return stateless_engine(faulty, run); },
+    .make =
+        [](bool faulty) {
+          return stateless_engine(faulty, run_writes_past_the_end);
+        },
 };
 
 }  // namespace attnguard

@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "guard/check/check.h"
 #include "guard/policy/policy_yaml.h"
 #include "tests/adapters/plugin/test_plugins.h"
+#include "tests/support/text_file.h"
 
 namespace attnguard {
 // In place of the built-in policy, whose long problems take seconds.
@@ -53,12 +52,6 @@ class Leak {
   Leak() { setenv("MY_ATTENTION_LEAKS", "1", 1); }
   ~Leak() { unsetenv("MY_ATTENTION_LEAKS"); }
 };
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // What stands between ``` lines whose first names a language.
 std::vector<std::string> programs_of(const std::string& page) {

@@ -9,6 +9,7 @@
 #include "guard/model/model_check.h"
 #include "guard/model/verify_model.h"
 #include "tests/model/toy_model.h"
+#include "tests/support/model_results.h"
 
 namespace attnguard {
 namespace {
@@ -17,14 +18,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
-
-std::vector<std::string> with_verdict(const ModelResult& result,
-                                      Verdict verdict) {
-  std::vector<std::string> ids;
-  for (const CheckResult& check : result.checks)
-    if (check.verdict == verdict) ids.push_back(check.check);
-  return ids;
-}
 
 const CheckResult& check_of(const ModelResult& result, std::string_view id) {
   for (const CheckResult& check : result.checks)

@@ -6,11 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "tests/model/toy_model.h"
+#include "tests/support/text_file.h"
 
 #define main callback_example
 #include "tests/model/callback_example.cc"
@@ -33,12 +32,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using Json = nlohmann::json;
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 TEST(ModelCallback, TheProgramOfThePageIsTheOneCompiledHere) {
   const std::string page =

@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "guard/check/check.h"
 #include "tests/policy/policy_testing.h"
+#include "tests/support/text_file.h"
 
 namespace attnguard {
 namespace {
@@ -34,13 +33,6 @@ std::string edited(std::string_view text, double number = 0.25) {
   const Result<std::string> result = edit(text, number);
   EXPECT_TRUE(result.ok()) << result.status().message() << text;
   return result.ok() ? result.value() : "";
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
 }
 
 // Every line of the input is still there, in order.

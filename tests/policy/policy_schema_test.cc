@@ -12,12 +12,12 @@
 namespace attnguard {
 namespace {
 
-using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+using Json = nlohmann::json;
 
-json schema() { return json::parse(policy_json_schema(check_ids())); }
+Json schema() { return Json::parse(policy_json_schema(check_ids())); }
 
 // A value for each key that the parser takes.
 std::string sample_of(std::string_view key) {
@@ -35,7 +35,7 @@ std::string sample_of(std::string_view key) {
 }
 
 TEST(PolicySchema, HasExactlyTheKeysThatTheParserTakes) {
-  const json properties = schema()["properties"];
+  const Json properties = schema()["properties"];
   EXPECT_EQ(properties.size(), policy_keys().size());
   for (const auto& [key, property] : properties.items()) {
     EXPECT_FALSE(property["description"].get<std::string>().empty()) << key;
@@ -45,19 +45,19 @@ TEST(PolicySchema, HasExactlyTheKeysThatTheParserTakes) {
     EXPECT_TRUE(parsed.policy) << format_diagnostics(parsed.diagnostics);
   }
   EXPECT_EQ(schema()["additionalProperties"], false);
-  EXPECT_EQ(schema()["required"], json::array({"version"}));
+  EXPECT_EQ(schema()["required"], Json::array({"version"}));
 }
 
 TEST(PolicySchema, NamesChecksFieldsKindsAndWords) {
-  const json definitions = schema()["definitions"];
+  const Json definitions = schema()["definitions"];
   for (std::string_view id : check_ids())
     EXPECT_TRUE(definitions["checks"]["properties"].contains(id)) << id;
   for (const ProblemField& field : all_problem_fields())
     EXPECT_TRUE(definitions["problem"]["properties"].contains(field.name));
   EXPECT_EQ(definitions["severity"]["enum"],
-            json::array({"error", "warning", "off"}));
+            Json::array({"error", "warning", "off"}));
   EXPECT_EQ(definitions["suppression"]["required"],
-            json::array({"check", "reason"}));
+            Json::array({"check", "reason"}));
   EXPECT_EQ(definitions["suppression"]["properties"]["kind"]["enum"].size(),
             9u);
   EXPECT_TRUE(definitions["engine"]["properties"].contains("coverage"));
@@ -65,7 +65,7 @@ TEST(PolicySchema, NamesChecksFieldsKindsAndWords) {
 }
 
 TEST(PolicySchema, EveryReferenceIsDefined) {
-  const json whole = schema();
+  const Json whole = schema();
   const std::string text = whole.dump();
   const std::string lead = "\"#/definitions/";
   int references = 0;
@@ -78,7 +78,7 @@ TEST(PolicySchema, EveryReferenceIsDefined) {
   EXPECT_GT(references, 20);
 }
 
-Policy policy_of(std::string_view text) {
+Policy policy_of_text(std::string_view text) {
   PolicyParse parsed = parse_policy(text, "own.yaml", check_ids());
   EXPECT_TRUE(parsed.policy) << format_diagnostics(parsed.diagnostics);
   return parsed.policy.value_or(Policy{});
@@ -97,7 +97,7 @@ constexpr std::string_view kOwn =
 
 TEST(ResolvedPolicy, SaysWhereEachValueComesFrom) {
   const std::string text =
-      print_resolved(policy_of(kOwn), "mine,a", check_ids());
+      print_resolved(policy_of_text(kOwn), "mine,a", check_ids());
   EXPECT_THAT(text, HasSubstr("seed: 1                              # "
                               "built-in\n"));
   EXPECT_THAT(text, HasSubstr("coverage: full                       # "
@@ -112,12 +112,14 @@ TEST(ResolvedPolicy, SaysWhereEachValueComesFrom) {
 }
 
 TEST(ResolvedPolicy, ParsesToWhatHoldsForTheEngine) {
-  const Policy own = policy_of(kOwn);
+  const Policy own = policy_of_text(kOwn);
   for (const char* engine : {"mine,a", "other"}) {
-    const Policy again = policy_of(print_resolved(own, engine, check_ids()));
-    EXPECT_EQ(diff_policies(policy_of(print_resolved(own, engine, check_ids())),
-                            again, check_ids()),
-              "");
+    const Policy again =
+        policy_of_text(print_resolved(own, engine, check_ids()));
+    EXPECT_EQ(
+        diff_policies(policy_of_text(print_resolved(own, engine, check_ids())),
+                      again, check_ids()),
+        "");
     for (std::string_view id : check_ids()) {
       const std::string name(id);
       EXPECT_EQ(again.resolve("any").check(name).severity,
@@ -130,23 +132,23 @@ TEST(ResolvedPolicy, ParsesToWhatHoldsForTheEngine) {
 }
 
 TEST(ResolvedPolicy, WithoutAnEngineListsThePatterns) {
-  const Policy own = policy_of(kOwn);
+  const Policy own = policy_of_text(kOwn);
   const std::string text = print_resolved(own, "", check_ids());
   EXPECT_THAT(text, HasSubstr("engines:\n  \"mine*\":\n    checks:\n"));
-  EXPECT_EQ(diff_policies(own, policy_of(text), check_ids()), "");
+  EXPECT_EQ(diff_policies(own, policy_of_text(text), check_ids()), "");
 }
 
 TEST(PolicyDiff, IsEmptyForTheSameEffect) {
-  EXPECT_EQ(
-      diff_policies(default_policy(), policy_of(print_policy(default_policy())),
-                    check_ids()),
-      "");
+  EXPECT_EQ(diff_policies(default_policy(),
+                          policy_of_text(print_policy(default_policy())),
+                          check_ids()),
+            "");
 }
 
 TEST(PolicyDiff, NamesWhatDiffersInEffect) {
-  const Policy before =
-      policy_of("version: 1\nproblems: [{seq_len: [4, 5]}]\nengines: {}\n");
-  const Policy after = policy_of(
+  const Policy before = policy_of_text(
+      "version: 1\nproblems: [{seq_len: [4, 5]}]\nengines: {}\n");
+  const Policy after = policy_of_text(
       "version: 1\nseed: 2\nchecks: {repeatable: warning}\n"
       "tolerances: {reference: {fp16: 0.002}, row-sum: exact}\n"
       "problems: [{seq_len: [5, 6]}]\n"
@@ -172,7 +174,7 @@ TEST(PolicyDiff, NamesWhatDiffersInEffect) {
 }
 
 TEST(PolicyDiff, IsTheReverseTheOtherWayRound) {
-  const Policy own = policy_of(kOwn);
+  const Policy own = policy_of_text(kOwn);
   const std::string there = diff_policies(default_policy(), own, check_ids());
   const std::string back = diff_policies(own, default_policy(), check_ids());
   EXPECT_THAT(there, HasSubstr("coverage                          edges -> "

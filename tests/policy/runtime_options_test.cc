@@ -22,7 +22,7 @@ RuntimePolicy with(std::string_view options) {
   return policy;
 }
 
-std::string error_of(std::string_view options) {
+std::string options_error(std::string_view options) {
   RuntimePolicy policy;
   const RuntimeOptionsParse parse = apply_runtime_options(options, policy);
   if (parse.ok()) return "no error";
@@ -78,23 +78,24 @@ TEST(RuntimeOptions, AskForHelp) {
 }
 
 TEST(RuntimeOptions, NameTheOptionAndTheFix) {
-  EXPECT_EQ(error_of("smple=1/5"),
+  EXPECT_EQ(options_error("smple=1/5"),
             "ATTNGUARD_OPTIONS: unknown option 'smple'; did you mean "
             "'sample'?");
-  EXPECT_EQ(error_of("sample"),
+  EXPECT_EQ(options_error("sample"),
             "ATTNGUARD_OPTIONS: sample: has no value; write sample=1/N");
-  EXPECT_EQ(error_of("sample=5"),
+  EXPECT_EQ(options_error("sample=5"),
             "ATTNGUARD_OPTIONS: sample: expected 1/N (one in N), 1 (every "
             "one) or 0 (none), got '5'");
-  EXPECT_EQ(error_of("on_violation=log,dmp"),
+  EXPECT_EQ(options_error("on_violation=log,dmp"),
             "ATTNGUARD_OPTIONS: on_violation: unknown action 'dmp'; did you "
             "mean 'dump'?");
-  EXPECT_EQ(error_of("canary=fatal:rows=1"),
+  EXPECT_EQ(options_error("canary=fatal:rows=1"),
             "ATTNGUARD_OPTIONS: canary: unknown severity 'fatal'; known: "
             "error, warning, off");
-  EXPECT_THAT(error_of("dump_dir='/x"), HasSubstr("a quote has no end"));
-  EXPECT_THAT(error_of("window=0"), HasSubstr("window"));
-  EXPECT_THAT(error_of("help=2"), HasSubstr("help: expected true or false"));
+  EXPECT_THAT(options_error("dump_dir='/x"), HasSubstr("a quote has no end"));
+  EXPECT_THAT(options_error("window=0"), HasSubstr("window"));
+  EXPECT_THAT(options_error("help=2"),
+              HasSubstr("help: expected true or false"));
 }
 
 TEST(RuntimeOptions, RefuseValuesThatAreNone) {
@@ -119,7 +120,7 @@ TEST(RuntimeOptions, RefuseValuesThatAreNone) {
                               "on_violation=",
                               "dump_dir=",
                               "canary_interval=nan"})
-    EXPECT_NE(error_of(options), "no error") << options;
+    EXPECT_NE(options_error(options), "no error") << options;
 }
 
 TEST(RuntimeOptions, ReportEveryError) {

@@ -8,19 +8,13 @@
 #include "guard/diagnosis/shrink.h"
 #include "guard/problem/mask/mask.h"
 #include "guard/problem/problem.h"
+#include "tests/support/problems.h"
 
 namespace attnguard {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-Problem parsed(const std::string& line) {
-  Result<Problem> problem = Problem::parse(line);
-  if (problem.ok()) return problem.value();
-  ADD_FAILURE() << line << ": " << problem.status().message();
-  return {};
-}
 
 TEST(MaskList, TakesBlanksAndPrintsNone) {
   EXPECT_EQ(Mask::parse(" documents( lengths = 5 : 3: 8 ) ").value().text(),
@@ -93,7 +87,8 @@ TEST(MaskAndProblem, FitWhenTheListsReachTheLengthsButNotBeyond) {
         "seq_len_q=4 seq_len_kv=4 mask=tree(parents=-1:0:0:1)",
         "seq_len_q=1 seq_len_kv=9 mask=tree(parents=-1:0:0:1)",
         "seq_len=8 mask=bidirectional_spans(begin=0:5,length=5:3)"})
-    EXPECT_EQ(parsed(line).mask.validate(parsed(line)).message(), "") << line;
+    EXPECT_EQ(problem_of(line).mask.validate(problem_of(line)).message(), "")
+        << line;
 }
 
 TEST(MaskAndProblem, SaysWhatDoesNotFit) {
@@ -159,7 +154,7 @@ TEST(MaskAndProblem, ShrinkTogether) {
        "bidirectional_spans(begin=5,length=0)"},
   };
   for (const auto& [line, mask] : cases) {
-    const auto candidates = shrink_candidates(parsed(line));
+    const auto candidates = shrink_candidates(problem_of(line));
     ASSERT_FALSE(candidates.empty()) << line;
     EXPECT_EQ(candidates.front().mask.text(), mask) << line;
     EXPECT_EQ(candidates.front().len_kv(0), 5) << line;
@@ -170,7 +165,7 @@ TEST(MaskAndProblem, ShrinkTogether) {
 
 // The empty row is the padded query's, not the decoded token's.
 TEST(LeftPadding, HidesThePaddingFromADecodedToken) {
-  const Problem problem = parsed(
+  const Problem problem = problem_of(
       "batch=2 seq_len_q=1 seq_len_kv=6 "
       "mask=causal_bottom_right+left_padding(pad=2:6)");
   KeyRanges keys;
@@ -182,7 +177,7 @@ TEST(LeftPadding, HidesThePaddingFromADecodedToken) {
 
 TEST(Tree, ShowsATokenItsAncestorsAndNotItsSiblings) {
   const Problem problem =
-      parsed("seq_len_q=5 seq_len_kv=9 mask=tree(parents=-1:0:0:2:1)");
+      problem_of("seq_len_q=5 seq_len_kv=9 mask=tree(parents=-1:0:0:2:1)");
   KeyRanges keys;
   problem.mask.allowed(problem.row(0, 3), keys);  // child of 2, child of 0
   EXPECT_EQ(keys.ranges(), (std::vector<KeyRange>{{0, 5}, {6, 8}}));

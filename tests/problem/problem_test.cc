@@ -7,19 +7,13 @@
 #include <utility>
 
 #include "guard/problem/random_problem.h"
+#include "tests/support/problems.h"
 
 namespace attnguard {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-Problem parsed(const std::string& line) {
-  Result<Problem> problem = Problem::parse(line);
-  if (problem.ok()) return problem.value();
-  ADD_FAILURE() << line << ": " << problem.status().message();
-  return {};
-}
 
 TEST(Problem, ParsesItsOwnTextBack) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
@@ -36,9 +30,9 @@ TEST(Problem, PrintsTheCanonicalLine) {
             "batch=1 num_heads=1 num_kv_heads=1 seq_len_q=16 seq_len_kv=16 "
             "head_dim_qk=64 head_dim_v=64 dtype=fp32 mask=full");
   EXPECT_EQ(
-      parsed("num_heads=4 seq_len=9 head_dim=8 batch=2 layout=bshd "
-             "out_dtype=fp32 dtype=bf16 softmax_scale=0.5 "
-             "mask=causal_top_left")
+      problem_of("num_heads=4 seq_len=9 head_dim=8 batch=2 layout=bshd "
+                 "out_dtype=fp32 dtype=bf16 softmax_scale=0.5 "
+                 "mask=causal_top_left")
           .text(),
       "batch=2 num_heads=4 num_kv_heads=4 seq_len_q=9 seq_len_kv=9 "
       "head_dim_qk=8 head_dim_v=8 dtype=bf16 out_dtype=fp32 softmax_scale=0.5 "
@@ -46,14 +40,14 @@ TEST(Problem, PrintsTheCanonicalLine) {
 }
 
 TEST(Problem, TakesBlanksInsideTheParenthesesOfAMask) {
-  const Problem problem =
-      parsed("  seq_len=4   mask=sliding_window(left=1, right=0)  dtype=fp16");
+  const Problem problem = problem_of(
+      "  seq_len=4   mask=sliding_window(left=1, right=0)  dtype=fp16");
   EXPECT_EQ(problem.mask.text(), "sliding_window(left=1,right=0)");
   EXPECT_EQ(problem.dtype, Dtype::kFp16);
 }
 
 TEST(Problem, GivesEachBatchEntryItsOwnLengths) {
-  const Problem ragged = parsed("batch=3 seq_len_q=2,0,5 seq_len_kv=7");
+  const Problem ragged = problem_of("batch=3 seq_len_q=2,0,5 seq_len_kv=7");
   EXPECT_EQ(ragged.len_q(0), 2);
   EXPECT_EQ(ragged.len_q(1), 0);
   EXPECT_EQ(ragged.len_q(2), 5);
@@ -66,48 +60,49 @@ TEST(Problem, GivesEachBatchEntryItsOwnLengths) {
 }
 
 TEST(Problem, MapsHeadsToKvHeadsByGroups) {
-  const Problem problem = parsed("num_heads=6 num_kv_heads=2");
+  const Problem problem = problem_of("num_heads=6 num_kv_heads=2");
   EXPECT_EQ(problem.group_size(), 3);
   EXPECT_EQ(problem.kv_head_of(2), 0);
   EXPECT_EQ(problem.kv_head_of(3), 1);
 }
 
 TEST(Problem, DefaultsFollowFromOtherFields) {
-  EXPECT_EQ(parsed("head_dim=16").scale(), 0.25);
-  EXPECT_EQ(parsed("head_dim=16 softmax_scale=2").scale(), 2);
-  EXPECT_EQ(parsed("dtype=fp16").output_dtype(), Dtype::kFp16);
-  EXPECT_EQ(parsed("dtype=fp16 out_dtype=fp32").dtype_of(TensorRole::kOutput),
-            Dtype::kFp32);
-  EXPECT_EQ(parsed("num_heads=4").num_kv_heads, 4);
+  EXPECT_EQ(problem_of("head_dim=16").scale(), 0.25);
+  EXPECT_EQ(problem_of("head_dim=16 softmax_scale=2").scale(), 2);
+  EXPECT_EQ(problem_of("dtype=fp16").output_dtype(), Dtype::kFp16);
+  EXPECT_EQ(
+      problem_of("dtype=fp16 out_dtype=fp32").dtype_of(TensorRole::kOutput),
+      Dtype::kFp32);
+  EXPECT_EQ(problem_of("num_heads=4").num_kv_heads, 4);
 }
 
 TEST(Problem, LaysTensorsOutInTheOrderOfTheLayoutName) {
   const std::string line =
       "batch=2 num_heads=4 num_kv_heads=2 seq_len_q=3 seq_len_kv=5 "
       "head_dim_qk=6 head_dim_v=7 layout=";
-  const Problem bhsd = parsed(line + "bhsd");
+  const Problem bhsd = problem_of(line + "bhsd");
   EXPECT_EQ(bhsd.shape(TensorRole::kQuery), (Shape4{2, 4, 3, 6}));
   EXPECT_EQ(bhsd.shape(TensorRole::kKey), (Shape4{2, 2, 5, 6}));
   EXPECT_EQ(bhsd.shape(TensorRole::kValue), (Shape4{2, 2, 5, 7}));
   EXPECT_EQ(bhsd.shape(TensorRole::kOutput), (Shape4{2, 4, 3, 7}));
   EXPECT_EQ(bhsd.strides(TensorRole::kQuery), (Shape4{72, 18, 6, 1}));
   EXPECT_EQ(bhsd.extent(TensorRole::kQuery), 144);
-  EXPECT_EQ(parsed(line + "bshd").strides(TensorRole::kQuery),
+  EXPECT_EQ(problem_of(line + "bshd").strides(TensorRole::kQuery),
             (Shape4{72, 6, 24, 1}));
-  EXPECT_EQ(parsed(line + "sbhd").strides(TensorRole::kQuery),
+  EXPECT_EQ(problem_of(line + "sbhd").strides(TensorRole::kQuery),
             (Shape4{24, 6, 48, 1}));
 }
 
 TEST(Problem, OverridesTheStridesOfOneTensor) {
   const Problem problem =
-      parsed("num_heads=2 seq_len=3 head_dim=4 key_strides=100,40,10,2");
+      problem_of("num_heads=2 seq_len=3 head_dim=4 key_strides=100,40,10,2");
   EXPECT_EQ(problem.strides(TensorRole::kKey), (Shape4{100, 40, 10, 2}));
   EXPECT_EQ(problem.extent(TensorRole::kKey), 40 + 2 * 10 + 3 * 2 + 1);
   EXPECT_EQ(problem.strides(TensorRole::kQuery), (Shape4{24, 12, 4, 1}));
 }
 
 TEST(Problem, HoldsNothingWhereALengthIsZero) {
-  const Problem problem = parsed("seq_len_q=0 seq_len_kv=3");
+  const Problem problem = problem_of("seq_len_q=0 seq_len_kv=3");
   EXPECT_EQ(problem.extent(TensorRole::kQuery), 0);
   EXPECT_EQ(problem.extent(TensorRole::kOutput), 0);
   EXPECT_GT(problem.extent(TensorRole::kKey), 0);

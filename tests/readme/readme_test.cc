@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +23,7 @@
 #include "guard/report/report.h"
 #include "tests/support/program.h"
 #include "tests/support/required_engine.h"
+#include "tests/support/text_file.h"
 
 namespace attnguard {
 // In place of the built-in policy, whose long problems take seconds.
@@ -118,19 +116,6 @@ const Policy& short_policy() {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 // What stands between ```LANGUAGE and ``` in the README.
 std::vector<std::string> blocks_of(const std::string& language) {

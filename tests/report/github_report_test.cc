@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-std::vector<std::string> rendered(const std::vector<RunResult>& results) {
+std::vector<std::string> github_lines(const std::vector<RunResult>& results) {
   std::vector<std::string> lines;
   std::istringstream stream(find_report_format("github")->render(results, {}));
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
@@ -32,7 +32,7 @@ std::ptrdiff_t count(const std::vector<std::string>& lines,
 }
 
 TEST(GithubReport, AnnotatesThePolicysLineWithErrorsBeforeWarnings) {
-  const std::vector<std::string> lines = rendered({sample::failing_run()});
+  const std::vector<std::string> lines = github_lines({sample::failing_run()});
   EXPECT_THAT(lines[0], StartsWith("::error file=policy.yaml,line=14,col=5,"
                                    "title=attnguard engine-error::"));
   EXPECT_THAT(lines[1], StartsWith("::error file=policy.yaml,line=14,col=5,"
@@ -49,7 +49,7 @@ TEST(GithubReport, CountsProblemsOfOnePlaceInOneAnnotation) {
   RunResult run = sample::failing_run();
   run.problems = {sample::wrong_axis(), sample::wrong_axis(),
                   sample::wrong_axis()};
-  const std::vector<std::string> lines = rendered({run});
+  const std::vector<std::string> lines = github_lines({run});
   EXPECT_EQ(count(lines, "::error "), 2);  // row-sum, future-influence
   EXPECT_THAT(lines[0], HasSubstr("3 problems of this place; in one of them"));
   EXPECT_EQ(count(lines, "::notice "), 0);
@@ -63,7 +63,7 @@ TEST(GithubReport, WritesTheWorstTenAndCountsTheRest) {
     run.problems.back().location.line = line;
   }
   run.problems.back().checks[1].num_findings = 1000;
-  const std::vector<std::string> lines = rendered({run});
+  const std::vector<std::string> lines = github_lines({run});
   EXPECT_EQ(count(lines, "::error "), 10);
   EXPECT_THAT(lines[0], HasSubstr("line=30,"));
   EXPECT_THAT(lines[0], HasSubstr("1000 findings"));
@@ -77,18 +77,18 @@ TEST(GithubReport, NamesNoFileWhereThereIsNone) {
   RunResult run = sample::failing_run();
   for (ProblemResult& problem : run.problems) problem.location = {};
   run.problems[1].location = {"built-in", 3, 1};
-  for (const std::string& line : rendered({run}))
+  for (const std::string& line : github_lines({run}))
     EXPECT_THAT(line, Not(HasSubstr("file=")));
 }
 
 TEST(GithubReport, OfAPassIsNoAnnotation) {
-  const std::vector<std::string> lines = rendered({sample::passing_run()});
+  const std::vector<std::string> lines = github_lines({sample::passing_run()});
   EXPECT_EQ(count(lines, "::"), 0);
   EXPECT_EQ(lines.back(), "attnguard: pass");
 }
 
 TEST(GithubReport, SaysThatNothingWasChecked) {
-  const std::vector<std::string> lines = rendered({sample::empty_run()});
+  const std::vector<std::string> lines = github_lines({sample::empty_run()});
   EXPECT_EQ(lines[0],
             "::warning title=attnguard inconclusive::ggml:flash: the policy "
             "asks for no problem");

@@ -4,10 +4,10 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 #include "guard/report/report.h"
 #include "tests/report/sample_results.h"
+#include "tests/support/text_file.h"
 
 namespace attnguard {
 namespace {
@@ -15,13 +15,6 @@ namespace {
 std::string golden_path(std::string_view format) {
   return std::string(ATTNGUARD_TEST_DATA "/report/golden/") +
          std::string(format) + ".txt";
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 class ReportGolden : public testing::TestWithParam<std::string_view> {};

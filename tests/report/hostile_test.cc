@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
-#include <sstream>
 
 #include "guard/report/report.h"
 #include "tests/report/sample_results.h"
+#include "tests/support/text_file.h"
 
 namespace attnguard {
 namespace {
@@ -66,13 +66,6 @@ RunResult run_named(const std::string& nasty) {
     }
   }
   return run;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
 }
 
 void expect_json(const std::string& text) {

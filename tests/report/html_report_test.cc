@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string rendered(const std::vector<RunResult>& results) {
+std::string html_page(const std::vector<RunResult>& results) {
   std::vector<RuleText> rules;
   for (const CheckInfo* check : all_checks())
     rules.push_back({check->id, check->summary, check->explanation});
@@ -30,19 +30,19 @@ std::string rendered(const std::vector<RunResult>& results) {
 }
 
 const std::string& sample_page() {
-  static const std::string page = rendered(
+  static const std::string page = html_page(
       {sample::passing_run(), sample::failing_run(), sample::empty_run()});
   return page;
 }
 
-pugi::xml_document parsed(const std::string& page) {
+pugi::xml_document parsed_page(const std::string& page) {
   pugi::xml_document document;
   EXPECT_TRUE(document.load_string(page.c_str(), pugi::parse_full));
   return document;
 }
 
 TEST(HtmlReport, LoadsNothingAndRunsNothing) {
-  const pugi::xml_document page = parsed(sample_page());
+  const pugi::xml_document page = parsed_page(sample_page());
   EXPECT_FALSE(page.select_node("//script | //link | //iframe | //img"));
   EXPECT_FALSE(page.select_node("//@src"));
   EXPECT_EQ(sample_page().find("url("), std::string::npos);
@@ -55,7 +55,7 @@ TEST(HtmlReport, LoadsNothingAndRunsNothing) {
 }
 
 TEST(HtmlReport, CanBeHeard) {
-  const pugi::xml_document page = parsed(sample_page());
+  const pugi::xml_document page = parsed_page(sample_page());
   EXPECT_STREQ(page.child("html").attribute("lang").value(), "en");
   EXPECT_TRUE(page.select_node("//title"));
   EXPECT_TRUE(page.select_node("//main"));
@@ -70,7 +70,7 @@ TEST(HtmlReport, CanBeHeard) {
 }
 
 TEST(HtmlReport, HasEveryIdOnceAndEveryLinkATarget) {
-  const pugi::xml_document page = parsed(sample_page());
+  const pugi::xml_document page = parsed_page(sample_page());
   std::set<std::string> ids;
   for (const pugi::xpath_node& id : page.select_nodes("//@id"))
     EXPECT_TRUE(ids.insert(id.attribute().value()).second)
@@ -87,7 +87,7 @@ TEST(HtmlReport, HasEveryIdOnceAndEveryLinkATarget) {
 }
 
 TEST(HtmlReport, SaysWhatTheRunSays) {
-  const pugi::xml_document page = parsed(sample_page());
+  const pugi::xml_document page = parsed_page(sample_page());
   const auto text = [&](const char* path) {
     std::string all;
     for (const pugi::xpath_node& node :
@@ -115,7 +115,7 @@ TEST(HtmlReport, SaysWhatTheRunSays) {
 }
 
 TEST(HtmlReport, ShowsEveryCellOfTheMap) {
-  const pugi::xml_document page = parsed(sample_page());
+  const pugi::xml_document page = parsed_page(sample_page());
   const InfluenceMap map = *sample::wrong_axis().map;
   for (std::size_t r = 0; r < map.cells.size(); ++r)
     for (std::size_t c = 0; c < map.cells[r].size(); ++c) {
@@ -137,7 +137,7 @@ TEST(HtmlReport, GroupsWhatFailsAlikeAndCountsTheRest) {
     run.problems.push_back(sample::wrong_axis());
     if (i >= 4) run.problems.back().checks[1].check += std::to_string(i);
   }
-  const pugi::xml_document page = parsed(rendered({run}));
+  const pugi::xml_document page = parsed_page(html_page({run}));
   EXPECT_EQ(page.select_nodes("//article").size(), 12u);
   EXPECT_THAT(page.select_node("//article[1]/p[1]").node().child_value(),
               testing::StartsWith("4 problems: "));
@@ -145,9 +145,9 @@ TEST(HtmlReport, GroupsWhatFailsAlikeAndCountsTheRest) {
 }
 
 TEST(HtmlReport, OfAPassHasNoFailures) {
-  const std::string text = rendered({sample::passing_run()});
+  const std::string text = html_page({sample::passing_run()});
   EXPECT_THAT(text, HasSubstr("<header class=\"pass\">"));
-  EXPECT_FALSE(parsed(text).select_node("//article"));
+  EXPECT_FALSE(parsed_page(text).select_node("//article"));
 }
 
 TEST(HtmlReport, TellsWhatIsSuppressedAndWhy) {
@@ -160,7 +160,7 @@ TEST(HtmlReport, TellsWhatIsSuppressedAndWhy) {
                        .reason = "known, <see> #12",
                        .expires = "2030-01-01",
                        .num_findings = 20}};
-  const pugi::xml_document page = parsed(rendered({run}));
+  const pugi::xml_document page = parsed_page(html_page({run}));
   EXPECT_TRUE(page.select_node(
       "//details[summary='1 suppression']//tr[th='row-sum']"
       "[td='20 findings'][td='known, <see> #12'][td='2030-01-01']"));
@@ -168,7 +168,8 @@ TEST(HtmlReport, TellsWhatIsSuppressedAndWhy) {
   EXPECT_FALSE(
       page.select_node("//article//summary[.='row-sum: 20 findings']"));
   // Without any there is neither the column nor the list.
-  const pugi::xml_document without = parsed(rendered({sample::failing_run()}));
+  const pugi::xml_document without =
+      parsed_page(html_page({sample::failing_run()}));
   EXPECT_FALSE(without.select_node("//th[.='suppressed']"));
 }
 
@@ -178,7 +179,7 @@ TEST(HtmlReportInChromium, OpensWithoutComplaints) {
   ATTNGUARD_NEED_CHROMIUM();
   Chromium chromium;
   EXPECT_EQ(chromium.console(sample_page()), "");
-  EXPECT_EQ(chromium.console(rendered({sample::hostile_run()})), "");
+  EXPECT_EQ(chromium.console(html_page({sample::hostile_run()})), "");
   // The positive controls: complaints are seen, and the page lets no script
   // run.
   EXPECT_THAT(chromium.console("<script>console.error('planted')</script>"),
@@ -234,7 +235,7 @@ void expect_cells(Chromium& chromium, const std::string& page,
 TEST(HtmlReportInChromium, ShowsTheWrongCellsWhereTheyAre) {
   ATTNGUARD_NEED_CHROMIUM();
   Chromium chromium;
-  const std::string page = rendered({sample::failing_run()});
+  const std::string page = html_page({sample::failing_run()});
   for (const PageView& view :
        {PageView{}, PageView{.dark = true}, PageView{.width = 390}}) {
     SCOPED_TRACE(testing::Message()
@@ -250,7 +251,7 @@ TEST(HtmlReportInChromium, FitsAPhone) {
       "doc.querySelectorAll('details').forEach(d=>d.open=true);"
       "answer=win.innerWidth+' '+doc.documentElement.scrollWidth";
   for (const std::string& page :
-       {sample_page(), rendered({sample::hostile_run()})}) {
+       {sample_page(), html_page({sample::hostile_run()})}) {
     const PageView phone{.width = 390, .height = 844};
     EXPECT_EQ(chromium.ask(page, measure, phone), "390 390");
   }
@@ -266,7 +267,7 @@ TEST(HtmlReportInChromium, FitsAPhone) {
 TEST(HtmlReportInChromium, ZoomsIntoACellWithoutAScript) {
   ATTNGUARD_NEED_CHROMIUM();
   Chromium chromium;
-  const std::string page = rendered({sample::failing_run()});
+  const std::string page = html_page({sample::failing_run()});
   const std::string script =
       "answer=[...doc.querySelectorAll('.zoom')].filter("
       "z=>win.getComputedStyle(z).display!='none').map(z=>z.id).join()";
@@ -279,7 +280,7 @@ TEST(HtmlReportInChromium, ShowsTheCellThatIsZoomedInto) {
   ATTNGUARD_NEED_CHROMIUM();
   Chromium chromium;
   // Opened as a fragment would: a screenshot does not scroll.
-  std::string page = rendered({sample::failing_run()});
+  std::string page = html_page({sample::failing_run()});
   const std::string start = "<div class=\"zoom\" id=\"run-1-g1-map-q2-k2\"";
   ASSERT_NE(page.find(start), page.npos);
   page.replace(page.find(start), 4, "<div style=\"display:flex\"");

@@ -9,7 +9,7 @@
 namespace attnguard {
 namespace {
 
-nlohmann::json rendered(const std::vector<RunResult>& results) {
+nlohmann::json parsed_report(const std::vector<RunResult>& results) {
   const ReportOptions options{.version = "1.2.3", .command_line = "a b"};
   return nlohmann::json::parse(
       find_report_format("json")->render(results, options), nullptr,
@@ -18,7 +18,7 @@ nlohmann::json rendered(const std::vector<RunResult>& results) {
 
 TEST(JsonReport, HoldsEveryProblemWithItsCosts) {
   const nlohmann::json report =
-      rendered({sample::passing_run(), sample::failing_run()});
+      parsed_report({sample::passing_run(), sample::failing_run()});
   ASSERT_TRUE(report.is_object());
   EXPECT_EQ(report["schema_version"], 1);
   EXPECT_EQ(report["tool"]["version"], "1.2.3");
@@ -40,7 +40,7 @@ TEST(JsonReport, HoldsEveryProblemWithItsCosts) {
 }
 
 TEST(JsonReport, SpellsOutNumbersThatJsonDoesNotHave) {
-  const nlohmann::json report = rendered({sample::failing_run()});
+  const nlohmann::json report = parsed_report({sample::failing_run()});
   const nlohmann::json& sums = report["runs"][0]["problems"][1]["checks"][1];
   EXPECT_EQ(sums["check"], "row-sum");
   EXPECT_EQ(sums["num_findings"], 20);
@@ -52,7 +52,7 @@ TEST(JsonReport, SpellsOutNumbersThatJsonDoesNotHave) {
 }
 
 TEST(JsonReport, ReplacesInvalidUtf8AndKeepsTheRest) {
-  const nlohmann::json report = rendered({sample::hostile_run()});
+  const nlohmann::json report = parsed_report({sample::hostile_run()});
   ASSERT_TRUE(report.is_object());
   const std::string engine = report["runs"][0]["engine"];
   EXPECT_NE(engine.find("a\"b'c<d>&e]]>\x1b[31m\x01"), std::string::npos);
@@ -73,10 +73,10 @@ TEST(JsonReport, IsValidByThePublishedSchema) {
            {},
            {sample::passing_run(), sample::failing_run(), sample::empty_run()},
            {hostile}})
-    EXPECT_EQ(schema_errors(schema, rendered(results).dump()), "");
+    EXPECT_EQ(schema_errors(schema, parsed_report(results).dump()), "");
 
   const auto errors_with = [&](const char* pointer, nlohmann::json value) {
-    nlohmann::json report = rendered({sample::failing_run()});
+    nlohmann::json report = parsed_report({sample::failing_run()});
     report[nlohmann::json::json_pointer(pointer)] = std::move(value);
     return schema_errors(schema, report.dump());
   };

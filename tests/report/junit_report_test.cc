@@ -12,7 +12,7 @@
 namespace attnguard {
 namespace {
 
-std::string rendered(const std::vector<RunResult>& results) {
+std::string junit_text(const std::vector<RunResult>& results) {
   return find_report_format("junit")->render(results, {});
 }
 
@@ -50,7 +50,7 @@ void expect_consistent(pugi::xml_node root) {
 TEST(JunitReport, CountsWhatItHolds) {
   pugi::xml_document document;
   const std::string text =
-      rendered({sample::passing_run(), sample::failing_run()});
+      junit_text({sample::passing_run(), sample::failing_run()});
   ASSERT_TRUE(document.load_string(text.c_str()));
   const pugi::xml_node root = document.child("testsuites");
   expect_consistent(root);
@@ -67,7 +67,7 @@ TEST(JunitReport, CountsWhatItHolds) {
 
 TEST(JunitReport, MarksInconclusiveAsAnErrorOfItsOwnType) {
   pugi::xml_document document;
-  const std::string text = rendered({sample::failing_run()});
+  const std::string text = junit_text({sample::failing_run()});
   ASSERT_TRUE(document.load_string(text.c_str()));
   EXPECT_TRUE(document.select_node("//error[@type='inconclusive']"));
   EXPECT_TRUE(document.select_node("//error[@type='engine_error']"));
@@ -82,7 +82,7 @@ TEST(JunitReport, IsRedWhenNothingWasChecked) {
   RunResult refused = sample::failing_run();
   refused.verdict = Verdict::kInconclusive;
   refused.problems = {refused.problems[5]};
-  const std::string text = rendered({sample::empty_run(), refused});
+  const std::string text = junit_text({sample::empty_run(), refused});
   ASSERT_TRUE(document.load_string(text.c_str()));
   const pugi::xml_node root = document.child("testsuites");
   expect_consistent(root);
@@ -174,7 +174,7 @@ TEST(JunitReport, IsValidByJenkinsSchema) {
            {},
            {sample::passing_run(), sample::failing_run(), sample::empty_run()},
            {sample::hostile_run()}})
-    EXPECT_EQ(xml_schema_errors(schema, rendered(results)), "");
+    EXPECT_EQ(xml_schema_errors(schema, junit_text(results)), "");
   // The positive control: a document that is not valid is not.
   EXPECT_NE(xml_schema_errors(schema, "<testsuites><testsuite/></testsuites>"),
             "");
@@ -182,7 +182,7 @@ TEST(JunitReport, IsValidByJenkinsSchema) {
 
 TEST(JunitReport, LeavesOutWhatXmlForbids) {
   pugi::xml_document document;
-  const std::string text = rendered({sample::hostile_run()});
+  const std::string text = junit_text({sample::hostile_run()});
   ASSERT_TRUE(document.load_string(text.c_str()));
   expect_consistent(document.child("testsuites"));
   for (const char* forbidden : {"\x1b", "\x01", "\xff", "\xef\xbf\xbf",

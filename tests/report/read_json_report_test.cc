@@ -14,8 +14,8 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string rendered(const std::vector<RunResult>& runs,
-                     const std::string& format = "json") {
+std::string rendered_as(const std::vector<RunResult>& runs,
+                        const std::string& format = "json") {
   const ReportOptions options{.version = "1.2.3", .command_line = "a b"};
   return find_report_format(format)->render(runs, options);
 }
@@ -31,28 +31,28 @@ std::vector<RunResult> all_samples() {
 }
 
 TEST(ReadJsonReport, GivesTheSameReportInEveryFormat) {
-  const std::string text = rendered(all_samples());
+  const std::string text = rendered_as(all_samples());
   const Result<JsonReport> report = read_json_report(text);
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report.value().version, "1.2.3");
   EXPECT_EQ(report.value().command_line, "a b");
   for (std::string_view format : report_format_names())
-    EXPECT_EQ(rendered(report.value().runs, std::string(format)),
-              rendered(all_samples(), std::string(format)))
+    EXPECT_EQ(rendered_as(report.value().runs, std::string(format)),
+              rendered_as(all_samples(), std::string(format)))
         << format;
 }
 
 TEST(ReadJsonReport, HostileNamesStayAsTheReportHasThem) {
-  const std::string text = rendered({sample::hostile_run()});
+  const std::string text = rendered_as({sample::hostile_run()});
   const Result<JsonReport> report = read_json_report(text);
   ASSERT_TRUE(report.ok()) << report.status().message();
-  EXPECT_EQ(rendered(report.value().runs), text);
+  EXPECT_EQ(rendered_as(report.value().runs), text);
 }
 
 TEST(ReadJsonReport, SaysWhatIsWrongAndWhere) {
   const auto message = [](const std::string& pointer,
                           const nlohmann::json& value) {
-    nlohmann::json report = nlohmann::json::parse(rendered(all_samples()));
+    nlohmann::json report = nlohmann::json::parse(rendered_as(all_samples()));
     report[nlohmann::json::json_pointer(pointer)] = value;
     return read_json_report(report.dump()).status().message();
   };
@@ -75,7 +75,7 @@ TEST(ReadJsonReport, SaysWhatIsWrongAndWhere) {
 
 // Whatever is cut off or replaced ends in a message.
 TEST(ReadJsonReport, NothingCrashes) {
-  const std::string text = rendered(all_samples());
+  const std::string text = rendered_as(all_samples());
   for (std::size_t at = 0; at + 2 < text.size(); at += 37) {
     EXPECT_FALSE(read_json_report(text.substr(0, at)).ok());
     std::string changed = text;

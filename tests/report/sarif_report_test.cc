@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-std::string text_of(const std::vector<RunResult>& results) {
+std::string sarif_text(const std::vector<RunResult>& results) {
   std::vector<RuleText> rules;
   for (const CheckInfo* check : all_checks())
     rules.push_back({check->id, check->summary, check->explanation});
@@ -26,8 +26,8 @@ std::string text_of(const std::vector<RunResult>& results) {
   return find_report_format("sarif")->render(results, options);
 }
 
-Json rendered(const std::vector<RunResult>& results) {
-  const Json report = Json::parse(text_of(results), nullptr, false);
+Json sarif_run(const std::vector<RunResult>& results) {
+  const Json report = Json::parse(sarif_text(results), nullptr, false);
   EXPECT_EQ(report["version"], "2.1.0");
   EXPECT_EQ(report["runs"].size(), 1u);
   return report["runs"][0];
@@ -36,7 +36,7 @@ Json rendered(const std::vector<RunResult>& results) {
 const Json& rules_of(const Json& run) { return run["tool"]["driver"]["rules"]; }
 
 TEST(SarifReport, HasWhatCodeScanningAsksForOfEveryRule) {
-  const Json run = rendered({sample::failing_run()});
+  const Json run = sarif_run({sample::failing_run()});
   EXPECT_EQ(run["tool"]["driver"]["name"], "attnguard");
   EXPECT_EQ(run["tool"]["driver"]["semanticVersion"], "1.2.3");
   std::set<std::string> ids;
@@ -62,7 +62,7 @@ TEST(SarifReport, HasWhatCodeScanningAsksForOfEveryRule) {
 }
 
 TEST(SarifReport, MakesMarkdownOfTheExplainPages) {
-  const Json run = rendered({sample::failing_run()});
+  const Json run = sarif_run({sample::failing_run()});
   for (const Json& rule : rules_of(run)) {
     if (rule["id"] != "row-sum") continue;
     const std::string markdown = rule["help"]["markdown"];
@@ -75,7 +75,7 @@ TEST(SarifReport, MakesMarkdownOfTheExplainPages) {
 }
 
 TEST(SarifReport, LocatesResultsAtThePolicysLine) {
-  const Json run = rendered({sample::failing_run()});
+  const Json run = sarif_run({sample::failing_run()});
   ASSERT_EQ(run["results"].size(), 10u);
   for (const Json& result : run["results"]) {
     const Json& rule = rules_of(run).at(result["ruleIndex"].get<std::size_t>());
@@ -94,7 +94,7 @@ TEST(SarifReport, LocatesResultsAtThePolicysLine) {
 }
 
 TEST(SarifReport, MakesWarningsOfChecksThatOnlyWarn) {
-  const Json run = rendered({sample::failing_run()});
+  const Json run = sarif_run({sample::failing_run()});
   std::map<std::string, std::string> levels;
   for (const Json& result : run["results"])
     levels[result["ruleId"]] = result["level"];
@@ -108,7 +108,7 @@ TEST(SarifReport, HoldsTheProblemsThatNoFileAsksFor) {
   RunResult run = sample::failing_run();
   run.problems[1].location = {};
   run.problems[2].location = {"built-in", 40, 5};
-  const Json report = rendered({run});
+  const Json report = sarif_run({run});
   ASSERT_EQ(report["artifacts"].size(), 1u);
   const std::string text = report["artifacts"][0]["contents"]["text"];
   const std::string expected[] = {run.problems[1].problem_line,
@@ -128,7 +128,7 @@ TEST(SarifReport, HoldsTheProblemsThatNoFileAsksFor) {
 
 std::set<std::string> fingerprints(const RunResult& run) {
   std::set<std::string> all;
-  const Json report = rendered({run});
+  const Json report = sarif_run({run});
   for (const Json& result : report["results"])
     all.insert(result["partialFingerprints"]["primaryLocationLineHash"]);
   EXPECT_EQ(all.size(), report["results"].size()) << "two are the same";
@@ -172,7 +172,7 @@ TEST(SarifReport, LeavesOutWhatCodeScanningRefusesAndCountsIt) {
     run.problems.push_back(one);
     run.problems.back().problem_line += " " + std::to_string(i);
   }
-  const std::string text = text_of({run});
+  const std::string text = sarif_text({run});
   const Json report = Json::parse(text)["runs"][0];
   const auto kept = report["results"].size();
   const auto left_out =
@@ -191,7 +191,7 @@ TEST(SarifReport, LeavesOutWhatCodeScanningRefusesAndCountsIt) {
 }
 
 TEST(SarifReport, SaysHowTheRunEnded) {
-  const Json run = rendered(
+  const Json run = sarif_run(
       {sample::passing_run(), sample::failing_run(), sample::empty_run()});
   EXPECT_EQ(run["invocations"][0]["exitCode"], 1);
   EXPECT_EQ(run["invocations"][0]["executionSuccessful"], true);
@@ -203,7 +203,7 @@ TEST(SarifReport, EscapesLinksInMessages) {
   RunResult run = sample::failing_run();
   run.problems[1].checks[1].findings[0].message = "see [this](http://x)";
   bool seen = false;
-  const Json report = rendered({run});
+  const Json report = sarif_run({run});
   for (const Json& result : report["results"]) {
     const std::string text = result["message"]["text"];
     EXPECT_EQ(text.find("[this]("), std::string::npos);
@@ -220,7 +220,7 @@ TEST(SarifReport, IsValidByTheOfficialSchema) {
            {},
            {sample::passing_run(), sample::failing_run(), sample::empty_run()},
            {sample::hostile_run()}})
-    EXPECT_EQ(schema_errors(schema, text_of(results)), "");
+    EXPECT_EQ(schema_errors(schema, sarif_text(results)), "");
   // The positive control: a document that is not valid is not.
   EXPECT_NE(schema_errors(schema, R"({"version": "2.1.0", "runs": [{}]})"), "");
 }

@@ -14,14 +14,14 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::string rendered(const RunResult& run, bool color = false) {
+std::string plain_text(const RunResult& run, bool color = false) {
   ReportOptions options;
   options.color = color;
   return find_report_format("text")->render({&run, 1}, options);
 }
 
 TEST(TextReport, SaysTheBugInWords) {
-  const std::string text = rendered(sample::failing_run());
+  const std::string text = plain_text(sample::failing_run());
   EXPECT_THAT(text, HasSubstr("The weights of these rows do not sum to 1."));
   EXPECT_THAT(text, HasSubstr("Rows 0 and 1 move when later tokens change."));
   EXPECT_THAT(text, HasSubstr("and 15 more"));
@@ -33,7 +33,7 @@ TEST(TextReport, DoesNotCallTheMassOneWhereItIsNot) {
   RunResult run = sample::failing_run();
   for (Finding& finding : run.problems[1].checks[1].findings)
     finding.expected = 0.75;
-  const std::string text = rendered(run);
+  const std::string text = plain_text(run);
   EXPECT_THAT(text, Not(HasSubstr("do not sum to 1.")));
   EXPECT_THAT(text, HasSubstr("do not have the sum they should"));
 }
@@ -41,20 +41,20 @@ TEST(TextReport, DoesNotCallTheMassOneWhereItIsNot) {
 TEST(TextReport, NeverPrintsTwoDifferentValuesAlike) {
   RunResult run = sample::failing_run();
   run.problems[1].checks[1].findings[0].observed = 1.0000001;
-  EXPECT_THAT(rendered(run), HasSubstr("1.0000001"));
+  EXPECT_THAT(plain_text(run), HasSubstr("1.0000001"));
 }
 
 TEST(TextReport, SaysNoPlaceTwice) {
   RunResult run = sample::failing_run();
   run.problems[1].checks[1].findings[0].message =
       "batch 0, head 1, query 0: weights sum to 0.3125";
-  EXPECT_THAT(rendered(run), HasSubstr("\n      weights sum to 0.3125\n"));
+  EXPECT_THAT(plain_text(run), HasSubstr("\n      weights sum to 0.3125\n"));
 }
 
 TEST(TextReport, ColorsChangeNothingElse) {
   const RunResult run = sample::failing_run();
-  const std::string plain = rendered(run);
-  const std::string colored = rendered(run, true);
+  const std::string plain = plain_text(run);
+  const std::string colored = plain_text(run, true);
   EXPECT_EQ(plain.find('\x1b'), std::string::npos);
   EXPECT_NE(colored.find('\x1b'), std::string::npos);
   EXPECT_EQ(std::regex_replace(colored, std::regex("\x1b\\[[0-9]+m"), ""),
@@ -62,14 +62,14 @@ TEST(TextReport, ColorsChangeNothingElse) {
 }
 
 TEST(TextReport, LetsNoNameDriveTheTerminal) {
-  const std::string text = rendered(sample::hostile_run());
+  const std::string text = plain_text(sample::hostile_run());
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(text.find('\x01'), std::string::npos);
   EXPECT_THAT(text, HasSubstr("\\x1b[31m\\x01\\x7f"));
 }
 
 TEST(TextReport, EndsWithTheVerdict) {
-  const std::string text = rendered(sample::passing_run());
+  const std::string text = plain_text(sample::passing_run());
   const std::string last = text.substr(text.rfind('\n', text.size() - 2) + 1);
   EXPECT_EQ(last,
             "pass  1 problem: 1 passed; 4 engine calls, 3.00 ms in the "

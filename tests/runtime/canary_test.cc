@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::StartsWith;
 
-constexpr const char* kLine =
+constexpr const char* kCanaryLine =
     "num_heads=2 seq_len=24 head_dim=32 mask=causal_bottom_right";
 
 // What a probe call is, by the scores of a row that sees every key.
@@ -45,9 +45,9 @@ std::string kind_of(const AttentionCall& call) {
 }
 
 // A model of layers that are called in turn, each by a callback of its own.
-class Model {
+class LayeredModel {
  public:
-  explicit Model(RuntimePolicy policy) : data_(kLine) {
+  explicit LayeredModel(RuntimePolicy policy) : data_(kCanaryLine) {
     guard_ = std::move(Guard::create(std::move(policy), {sink_, {}}).value());
   }
 
@@ -96,7 +96,7 @@ std::uint64_t skipped(const GuardCounters& counters, SkipReason reason) {
 }
 
 TEST(LiveCanary, EachGroupMeetsItsLaddersAndItsCensus) {
-  Model model(look_always({LiveCheck::kCanary}));
+  LayeredModel model(look_always({LiveCheck::kCanary}));
   const AttentionCallback kernel = builtin("tiled").run;
   for (const char* layer : {"dec.0", "enc.0", "dec.1", "enc.1"})
     model.add(layer, kernel);
@@ -128,7 +128,7 @@ TEST(LiveCanary, EachGroupMeetsItsLaddersAndItsCensus) {
 }
 
 TEST(LiveCanary, AFaultOfOneGroupIsSaidOfThatGroup) {
-  Model model(look_always({LiveCheck::kCanary}));
+  LayeredModel model(look_always({LiveCheck::kCanary}));
   model.add("good.0", builtin("tiled").run);
   model.add("bad.0", builtin("drops_last_key").run);
   model.add("good.1", builtin("tiled").run);
@@ -148,7 +148,7 @@ TEST(LiveCanary, AFaultOfOneGroupIsSaidOfThatGroup) {
 
 // What was planned for one kernel says nothing of one that rounds otherwise.
 TEST(LiveCanary, AKernelThatRoundsOtherwiseDoesNotGoOnWithTheRun) {
-  Model model(look_always({LiveCheck::kCanary}));
+  LayeredModel model(look_always({LiveCheck::kCanary}));
   LayerOptions coarse;
   coarse.numerics = [](const Problem& problem) {
     Numerics numerics = default_numerics(problem);
@@ -165,7 +165,7 @@ TEST(LiveCanary, AKernelThatRoundsOtherwiseDoesNotGoOnWithTheRun) {
 
 // It is due all the while that another's run goes on.
 TEST(LiveCanary, AGroupThatWaitsHasItsTurn) {
-  Model model(look_always({LiveCheck::kCanary}));
+  LayeredModel model(look_always({LiveCheck::kCanary}));
   model.add("first", builtin("tiled").run);
   model.add("second", builtin("tiled").run);
   int steps = 0;

@@ -52,7 +52,7 @@ GuardCounters look(const Engine& engine, const std::string& line,
   return looked.guard->counters();
 }
 
-const std::string kProblems[] = {
+const std::string kLiveProblems[] = {
     "seq_len=40 head_dim=16 mask=causal_bottom_right",
     "batch=3 num_heads=4 num_kv_heads=2 seq_len_q=1 seq_len_kv=65,17,130 "
     "head_dim=32 dtype=fp16 mask=causal_bottom_right",
@@ -99,7 +99,8 @@ TEST_P(EveryProblem, CorrectEnginesAreClean) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Live, EveryProblem, ::testing::ValuesIn(kProblems));
+INSTANTIATE_TEST_SUITE_P(Live, EveryProblem,
+                         ::testing::ValuesIn(kLiveProblems));
 
 TEST(LiveChecks, NanThatCameFromNowhereIsFound) {
   Looked looked = looking(look_always({LiveCheck::kFinite}));

@@ -15,8 +15,8 @@
 namespace attnguard {
 namespace {
 
-constexpr std::uint64_t kSeed = 20260704;  // Of all inputs.
-constexpr int kDraws = 4;                  // Inputs that a defect is tried on.
+constexpr std::uint64_t kInputSeed = 20260704;  // Of all inputs.
+constexpr int kInputDraws = 4;  // Inputs that a defect is tried on.
 
 std::unique_ptr<Guard> recomputing(std::int64_t rows) {
   RuntimePolicy policy = look_always({LiveCheck::kRecompute});
@@ -34,7 +34,7 @@ struct Live {
 bool prepare(const Defect& defect, std::string_view line, Live& live) {
   live.engine = defect_engine(defect);
   live.options.numerics = defect.numerics;
-  live.data = std::make_unique<LiveCallData>(std::string(line), kSeed);
+  live.data = std::make_unique<LiveCallData>(std::string(line), kInputSeed);
   return unsupported_reason(live.engine, live.data->problem).empty();
 }
 
@@ -43,7 +43,8 @@ int calls_to_detection(Live& live, std::int64_t rows, int most) {
   auto guard = recomputing(rows);
   const LayerHandle layer = guard->layer("a", live.options);
   for (int call = 1; call <= most; ++call) {
-    live.data->fill(kSeed + static_cast<std::uint64_t>(call % kDraws));
+    live.data->fill(kInputSeed +
+                    static_cast<std::uint64_t>(call % kInputDraws));
     if (!live.engine.run(live.data->call()).ok()) return 0;
     if (guard->observe(layer, live.data->call()).violations > 0) return call;
   }
@@ -61,7 +62,7 @@ TEST(LiveDefects, WhatARecomputedRowCanSeeIsSeen) {
       Live live;
       if (!prepare(*defect, line, live)) continue;
       // 1000 rows a look are all of them, as these problems are small.
-      if (calls_to_detection(live, 1000, kDraws) == 0) continue;
+      if (calls_to_detection(live, 1000, kInputDraws) == 0) continue;
       visible = true;
       // And by the policy's own number of rows, in time.
       found = found || calls_to_detection(live, 4, 400) > 0;
@@ -94,7 +95,7 @@ TEST(LiveDefects, LegalVariantsRaiseNoAlarm) {
       const AttentionCallback guarded =
           guard->wrap(live.engine.run, guard->layer("a", live.options));
       for (std::uint64_t n = 0; n < 10; ++n) {
-        live.data->fill(kSeed + n);
+        live.data->fill(kInputSeed + n);
         ASSERT_TRUE(guarded(live.data->call()).ok());
       }
       EXPECT_EQ(sink->text(), "");

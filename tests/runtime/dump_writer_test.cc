@@ -201,7 +201,7 @@ int dump_in_child(DumpWriter& writer, const Violation& violation) {
 }
 
 // Files of a process carry its number.
-std::uint64_t bytes_of(const DumpFolder& folder, pid_t process) {
+std::uint64_t bytes_of_process(const DumpFolder& folder, pid_t process) {
   std::uint64_t bytes = 0;
   for (const std::string& file : folder.files())
     if (file.find("-" + std::to_string(process) + "-") != file.npos)
@@ -223,7 +223,7 @@ TEST(DumpWriter, CountsParentAndChildApart) {
   EXPECT_FALSE(writer.take(violation.violation));
   EXPECT_FALSE(writer.take(without_tensors.violation));
   const DumpCounters before = writer.counters();
-  EXPECT_EQ(before.bytes, bytes_of(folder, getpid()));
+  EXPECT_EQ(before.bytes, bytes_of_process(folder, getpid()));
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -235,7 +235,7 @@ TEST(DumpWriter, CountsParentAndChildApart) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_GT(bytes_of(folder, child), 0u);
+  EXPECT_GT(bytes_of_process(folder, child), 0u);
   EXPECT_EQ(folder.files().size(), 2u);
   const DumpCounters after = writer.counters();
   EXPECT_EQ(after.written, 1u);
@@ -243,7 +243,7 @@ TEST(DumpWriter, CountsParentAndChildApart) {
   EXPECT_EQ(after.dropped_limit, 1u);
   EXPECT_EQ(after.no_tensors, 1u);
   EXPECT_EQ(after.failed + after.dropped_busy + after.dropped_size, 0u);
-  EXPECT_EQ(after.bytes, bytes_of(folder, getpid()));
+  EXPECT_EQ(after.bytes, bytes_of_process(folder, getpid()));
 }
 
 TEST(WholeFile, NeverReplacesAnother) {

@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-constexpr const char* kLine =
+constexpr const char* kActionsLine =
     "batch=2 num_heads=4 num_kv_heads=2 seq_len=20 head_dim=16 "
     "mask=causal_bottom_right";
 
@@ -65,7 +65,7 @@ class GuardActions : public testing::Test {
 
 TEST_F(GuardActions, AWrongKernelLeavesAFileThatSaysTheSame) {
   start("on_violation=dump,log:finite=off:value-range=off:single-key=off");
-  LiveTensors tensors(kLine);
+  LiveTensors tensors(kActionsLine);
   const AttentionCall call = tensors.call();
   const AttentionCallback wrapped =
       guard_->wrap(builtin("wrong_axis").run, guard_->layer("blk.3.attn"));
@@ -100,7 +100,7 @@ TEST_F(GuardActions, AWrongKernelLeavesAFileThatSaysTheSame) {
 
 TEST_F(GuardActions, ARightKernelLeavesNothing) {
   start("on_violation=dump,log,throw");
-  LiveTensors tensors(kLine);
+  LiveTensors tensors(kActionsLine);
   const AttentionCall call = tensors.call();
   const AttentionCallback wrapped =
       guard_->wrap(builtin("tiled").run, guard_->layer("blk.3.attn"));
@@ -113,7 +113,7 @@ TEST_F(GuardActions, ARightKernelLeavesNothing) {
 
 TEST_F(GuardActions, ThrowsOnlyFromAWrappedKernel) {
   start("on_violation=throw");
-  LiveTensors tensors(kLine);
+  LiveTensors tensors(kActionsLine);
   const AttentionCall call = tensors.call();
   const LayerHandle layer = guard_->layer("blk.3.attn");
   const AttentionCallback wrapped =
@@ -124,7 +124,7 @@ TEST_F(GuardActions, ThrowsOnlyFromAWrappedKernel) {
 
 TEST_F(GuardActions, FallsBackToTheReference) {
   start("on_violation=fallback");
-  LiveTensors tensors(kLine);
+  LiveTensors tensors(kActionsLine);
   const AttentionCall call = tensors.call();
   const AttentionCallback wrapped =
       guard_->wrap(builtin("wrong_axis").run, guard_->layer("blk.3.attn"));
@@ -147,7 +147,7 @@ TEST_F(GuardActions, FallsBackToTheReference) {
 
 TEST_F(GuardActions, CountsInTheMetrics) {
   start("on_violation=count");
-  LiveTensors tensors(kLine);
+  LiveTensors tensors(kActionsLine);
   const AttentionCall call = tensors.call();
   const AttentionCallback wrapped =
       guard_->wrap(builtin("wrong_axis").run, guard_->layer("blk.3.attn"));

@@ -21,15 +21,15 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 }
 
 // A file of this header and so many bytes of data.
-std::vector<std::byte> file_of(std::string header, std::size_t data) {
+std::vector<std::byte> file_with(std::string header, std::size_t data) {
   const std::uint64_t length = header.size();
   std::string file(8, '\0');
   std::memcpy(file.data(), &length, 8);
   return bytes_of(file + header + std::string(data, 'x'));
 }
 
-std::string error_of(const std::string& header, std::size_t data) {
-  const auto parsed = Safetensors::parse(file_of(header, data), "some.file");
+std::string header_error(const std::string& header, std::size_t data) {
+  const auto parsed = Safetensors::parse(file_with(header, data), "some.file");
   if (parsed.ok()) return "no error";
   EXPECT_EQ(parsed.status().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(parsed.status().message(), HasSubstr("some.file: "));
@@ -178,7 +178,7 @@ TEST(Safetensors, SaysWhatIsWrongWithAFile) {
       {"{\"a\xff\":1}", 0, "no JSON"},
   };
   for (const Malformed& file : kFiles)
-    EXPECT_THAT(error_of(file.header, file.data), HasSubstr(file.message))
+    EXPECT_THAT(header_error(file.header, file.data), HasSubstr(file.message))
         << file.header;
 }
 
@@ -200,7 +200,7 @@ TEST(Safetensors, DoesNotBelieveAHeadersLength) {
 TEST(Safetensors, ADeepHeaderIsRefusedEarly) {
   std::string header = "{\"a\":";
   header.append(1'000'000, '[');
-  EXPECT_THAT(error_of(header, 0), HasSubstr("nested deeper"));
+  EXPECT_THAT(header_error(header, 0), HasSubstr("nested deeper"));
 }
 
 TEST(Safetensors, SaysWhyAFileCannotBeRead) {

@@ -40,9 +40,9 @@ constexpr std::uint32_t kUint32 = 4, kFloat32 = 6, kString = 8;
 constexpr std::uint32_t kTensorF32 = 0;
 constexpr std::size_t kAlignment = 32;
 
-class Writer {
+class GgufWriter {
  public:
-  explicit Writer(std::uint64_t seed) : seed_(seed) {}
+  explicit GgufWriter(std::uint64_t seed) : seed_(seed) {}
 
   void set(const std::string& key, std::uint32_t value) {
     begin_key(key, kUint32);
@@ -112,7 +112,7 @@ class Writer {
   std::string keys_, tensors_, data_;
 };
 
-void write_keys(const TinyGguf& m, Writer& to) {
+void write_keys(const TinyGguf& m, GgufWriter& to) {
   const std::string arch(m.architecture);
   to.set("general.architecture", m.architecture);
   to.set("general.name", m.name);
@@ -138,7 +138,7 @@ void write_keys(const TinyGguf& m, Writer& to) {
   to.set("tokenizer.ggml.model", "no_vocab");
 }
 
-void write_layer(const TinyGguf& m, std::uint32_t layer, Writer& to) {
+void write_layer(const TinyGguf& m, std::uint32_t layer, GgufWriter& to) {
   const std::string at = "blk." + std::to_string(layer) + ".";
   const std::uint64_t width = m.width(), kv_width = m.kv_heads * m.head_dim;
   const auto norm = [&](const char* name, std::uint64_t size) {
@@ -181,7 +181,7 @@ const TinyGguf& tiny_gguf(std::string_view name) {
 }
 
 std::string tiny_gguf_bytes(const TinyGguf& model, std::uint64_t seed) {
-  Writer writer(seed);
+  GgufWriter writer(seed);
   write_keys(model, writer);
   writer.tensor("token_embd.weight", {model.width(), model.vocab_size}, 0,
                 model.sigma);

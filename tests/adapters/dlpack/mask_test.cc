@@ -29,7 +29,7 @@ struct Triangle {
   Tensor tensor;
 };
 
-Problem problem_of(const std::string& more = "") {
+Problem masked_problem(const std::string& more = "") {
   const Result<Problem> problem = Problem::parse(
       "batch=2 seq_len_q=3 seq_len_kv=4 head_dim=8 mask=causal_bottom_right "
       "mask_form=boolean" +
@@ -40,7 +40,7 @@ Problem problem_of(const std::string& more = "") {
 
 TEST(DlpackMask, BoolIsAViewOfWhatMayBeSeen) {
   Triangle triangle;
-  const Problem problem = problem_of();
+  const Problem problem = masked_problem();
   for (const std::int32_t ndim : {4, 3}) {
     triangle.tensor.ndim = ndim;
     triangle.shape = ndim == 4 ? std::vector<std::int64_t>{2, 1, 3, 4}
@@ -69,7 +69,7 @@ TEST(DlpackMask, BoolIsAViewOfWhatMayBeSeen) {
 
 TEST(DlpackMask, TheProblemSaysWhatTrueMeans) {
   Triangle triangle;
-  Problem problem = problem_of();
+  Problem problem = masked_problem();
   problem.mask_form = MaskForm::kInverted;
   EXPECT_EQ(dlpack::mask(triangle.tensor, problem).value().form,
             MaskForm::kInverted);
@@ -121,7 +121,7 @@ TEST(DlpackMask, SaysWhyItIsRefused) {
               t.tensor.byte_offset = 2;
             }}}) {
     Triangle triangle;
-    Problem problem = problem_of(" dtype=fp32");
+    Problem problem = masked_problem(" dtype=fp32");
     bad.spoil(triangle, problem);
     const Result<MaskTensor> mask = dlpack::mask(triangle.tensor, problem);
     ASSERT_FALSE(mask.ok()) << bad.message;

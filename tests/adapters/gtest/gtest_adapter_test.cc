@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr const char* kLine =
+constexpr const char* kMatcherLine =
     "num_heads=2 num_kv_heads=1 seq_len=5 head_dim=16 mask=causal_top_left";
 
 std::string explanation(const EngineMatcher& matcher, const Engine& engine,
@@ -53,22 +53,23 @@ std::string unjudged(const EngineMatcher& matcher, const Engine& engine) {
   return listener.str();
 }
 
-Policy policy_of(const std::string& line) {
+Policy policy_of_line(const std::string& line) {
   Policy policy;
   policy.problems.push_back({problem_of(line), {}});
   return policy;
 }
 
 TEST(EngineMatcher, PassesACorrectEngineAndNotTheWrongAxis) {
-  EXPECT_THAT(builtin("tiled"), PassesPolicy(policy_of(kLine)));
-  EXPECT_THAT(builtin("wrong_axis"), Not(PassesPolicy(policy_of(kLine))));
-  EXPECT_THAT(builtin("tiled"), PassesProblem(kLine));
-  EXPECT_THAT(builtin("wrong_axis"), Not(PassesProblem(kLine, 7)));
+  EXPECT_THAT(builtin("tiled"), PassesPolicy(policy_of_line(kMatcherLine)));
+  EXPECT_THAT(builtin("wrong_axis"),
+              Not(PassesPolicy(policy_of_line(kMatcherLine))));
+  EXPECT_THAT(builtin("tiled"), PassesProblem(kMatcherLine));
+  EXPECT_THAT(builtin("wrong_axis"), Not(PassesProblem(kMatcherLine, 7)));
 }
 
 TEST(EngineMatcher, ExplainsWithFindingsMapDiagnosisAndReplay) {
-  const std::string text =
-      explanation(PassesPolicy(policy_of(kLine)), builtin("wrong_axis"), false);
+  const std::string text = explanation(
+      PassesPolicy(policy_of_line(kMatcherLine)), builtin("wrong_axis"), false);
   EXPECT_THAT(text,
               AllOf(HasSubstr("The weights of these rows do not sum to 1."),
                     HasSubstr("query 0  # X"), HasSubstr("behaves like"),
@@ -78,7 +79,8 @@ TEST(EngineMatcher, ExplainsWithFindingsMapDiagnosisAndReplay) {
 TEST(EngineMatcher, ReplaysAnEngineWithoutASpecificationByAnotherMatcher) {
   Engine engine = builtin("wrong_axis");
   engine.name = "mine";
-  const std::string text = explanation(PassesProblem(kLine, 3), engine, false);
+  const std::string text =
+      explanation(PassesProblem(kMatcherLine, 3), engine, false);
   const std::size_t at = text.find("attnguard::PassesProblem(\"");
   ASSERT_NE(at, text.npos) << text;
   EXPECT_THAT(text, Not(HasSubstr("attnguard check")));
@@ -89,7 +91,7 @@ TEST(EngineMatcher, ReplaysAnEngineWithoutASpecificationByAnotherMatcher) {
 }
 
 TEST(EngineMatcher, CausalIsTheClaimOfWhatItSays) {
-  Policy policy = policy_of(kLine);
+  Policy policy = policy_of_line(kMatcherLine);
   for (const char* wrong : {"wrong_axis", "causal_off_by_one"})
     explanation(EngineMatcher(claim_policy(policy, claim_causal().checks)),
                 builtin(wrong), false);
@@ -101,7 +103,7 @@ TEST(EngineMatcher, NoEvidenceIsNoMatch) {
   unable.capabilities.unsupported = [](const Problem&) {
     return std::string("not today");
   };
-  EXPECT_THAT(unjudged(PassesPolicy(policy_of(kLine)), unable),
+  EXPECT_THAT(unjudged(PassesPolicy(policy_of_line(kMatcherLine)), unable),
               HasSubstr("not today"));
   EXPECT_FALSE(judge_claim(claim_policy(Policy{}, {}), builtin("tiled")).holds);
 }
@@ -111,9 +113,9 @@ TEST(EngineMatcher, MistakesSayWhatIsWrong) {
               HasSubstr("is no problem"));
   EXPECT_THAT(unjudged(PassesPolicy("/nonexistent.yaml"), builtin("tiled")),
               HasSubstr("/nonexistent.yaml"));
-  EXPECT_THAT(
-      unjudged(PassesPolicy(policy_of(kLine), {"row-sums"}), builtin("tiled")),
-      HasSubstr("did you mean 'row-sum'"));
+  EXPECT_THAT(unjudged(PassesPolicy(policy_of_line(kMatcherLine), {"row-sums"}),
+                       builtin("tiled")),
+              HasSubstr("did you mean 'row-sum'"));
 }
 
 TEST(EngineMatcher, AnEngineThatThrowsIsNoMatch) {
@@ -121,7 +123,8 @@ TEST(EngineMatcher, AnEngineThatThrowsIsNoMatch) {
   engine.run = [](const AttentionCall&) -> Status {
     throw std::runtime_error("out of luck");
   };
-  EXPECT_THAT(unjudged(PassesProblem(kLine), engine), HasSubstr("out of luck"));
+  EXPECT_THAT(unjudged(PassesProblem(kMatcherLine), engine),
+              HasSubstr("out of luck"));
 }
 
 TEST(EngineMatcher, PrintsTheEngineByName) {
@@ -152,7 +155,7 @@ TEST(AttentionSuite, RunsTheEngineOncePerProblem) {
     ++calls;
     return tiled(call);
   };
-  AttentionSuite suite(engine, policy_of(kLine), {});
+  AttentionSuite suite(engine, policy_of_line(kMatcherLine), {});
   ASSERT_EQ(suite.groups().size(), 1u);
   const std::vector<std::string> checks = suite.groups()[0].checks;
   ASSERT_GT(checks.size(), 8u);
@@ -171,7 +174,7 @@ TEST(AttentionSuite, RunsTheEngineOncePerProblem) {
 }
 
 TEST(AttentionSuite, WarningsPassWithTheirText) {
-  Policy policy = policy_of(kLine);
+  Policy policy = policy_of_line(kMatcherLine);
   SettingsPatch patch;
   patch.severities["row-sum"] = Severity::kWarning;
   policy.patches.push_back(patch);

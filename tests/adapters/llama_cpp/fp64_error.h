@@ -18,7 +18,7 @@ namespace attnguard {
 
 // One row in fp64, and how far rounding may take each channel (design.md,
 // tolerances) when the engine rounds as it says.
-struct Row {
+struct Fp64Row {
   std::vector<double> output, bound;
 };
 
@@ -116,8 +116,8 @@ inline Weights weights_of(const Inputs& in, std::int64_t b, std::int64_t h,
   return result;
 }
 
-inline Row expected_row(const Inputs& in, const Numerics& numerics,
-                        std::int64_t b, std::int64_t h, std::int64_t q) {
+inline Fp64Row expected_row(const Inputs& in, const Numerics& numerics,
+                            std::int64_t b, std::int64_t h, std::int64_t q) {
   const Problem& p = in.problem;
   const Weights weights = weights_of(in, b, h, q);
   const double n = static_cast<double>(weights.keys.size());
@@ -128,7 +128,8 @@ inline Row expected_row(const Inputs& in, const Numerics& numerics,
       u * (4 * weights.largest + 4 + 6 * p.softcap.value_or(0));
   const double weight_error =
       unit_roundoff(numerics.probability) + 5 * std::sqrt(n) * u;
-  Row row{std::vector<double>(p.head_dim_v), std::vector<double>(p.head_dim_v)};
+  Fp64Row row{std::vector<double>(p.head_dim_v),
+              std::vector<double>(p.head_dim_v)};
   const auto sum_over_keys = [&](const auto& term) {
     double sum = 0;
     for (std::size_t j = 0; j < weights.keys.size(); ++j)
@@ -160,7 +161,7 @@ inline double worst_ratio(const AttentionCall& call, const Numerics& numerics) {
   for (std::int64_t b = 0; b < p.batch; ++b) {
     for (std::int64_t h = 0; h < p.num_heads; ++h) {
       for (std::int64_t q = 0; q < p.len_q(b); ++q) {
-        const Row expected = expected_row(inputs, numerics, b, h, q);
+        const Fp64Row expected = expected_row(inputs, numerics, b, h, q);
         const std::vector<double> seen = row_of(call.output, b, h, q);
         for (std::size_t c = 0; c < seen.size(); ++c) {
           const double ratio =

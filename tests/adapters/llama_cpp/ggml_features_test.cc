@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, GgmlFeature, ::testing::ValuesIn(kFeatureCases),
                            return std::string(tested.param.name);
                          });
 
-std::string reason(const char* engine, const char* line) {
+std::string ggml_reason(const char* engine, const char* line) {
   const Result<Engine> opened = open_ggml(engine);
   return unsupported_reason(opened.value(), problem_of(line));
 }
@@ -156,24 +156,25 @@ TEST(GgmlFeatures, SayWhatTheyCannotRun) {
   const char* far =
       "num_heads=2 seq_len_q=1 seq_len_kv=2050 head_dim=64 alibi_max_bias=8 "
       "mask=causal_bottom_right";
-  EXPECT_THAT(reason("flash", far), HasSubstr("exact up to 2048; here they "
-                                              "reach 2049: use ggml:softmax"));
-  EXPECT_EQ(reason("softmax", far), "");
-  EXPECT_EQ(reason("flash",
-                   "num_heads=2 seq_len_q=1 seq_len_kv=2049 head_dim=64 "
-                   "alibi_max_bias=8 mask=causal_bottom_right"),
+  EXPECT_THAT(ggml_reason("flash", far),
+              HasSubstr("exact up to 2048; here they "
+                        "reach 2049: use ggml:softmax"));
+  EXPECT_EQ(ggml_reason("softmax", far), "");
+  EXPECT_EQ(ggml_reason("flash",
+                        "num_heads=2 seq_len_q=1 seq_len_kv=2049 head_dim=64 "
+                        "alibi_max_bias=8 mask=causal_bottom_right"),
             "");
-  EXPECT_THAT(reason("flash,k=f16,v=f32",
-                     "head_dim_qk=96 head_dim_v=64 value_in_key=true"),
+  EXPECT_THAT(ggml_reason("flash,k=f16,v=f32",
+                          "head_dim_qk=96 head_dim_v=64 value_in_key=true"),
               HasSubstr("k= and v= to be the same"));
   const std::string empty =
       "seq_len_q=4 seq_len_kv=2 head_dim=64 mask=causal_bottom_right ";
-  EXPECT_THAT(reason("flash", (empty + "empty_row=mean").c_str()),
+  EXPECT_THAT(ggml_reason("flash", (empty + "empty_row=mean").c_str()),
               HasSubstr("gives 0 for a row with no allowed key, not mean"));
-  EXPECT_THAT(reason("softmax", empty.c_str()), HasSubstr("(NaN)"));
-  EXPECT_EQ(reason("softmax", (empty + "empty_row=nan").c_str()), "");
-  EXPECT_EQ(reason("softmax", (empty + "empty_row=any").c_str()), "");
-  EXPECT_EQ(reason("softmax", (empty + "sinks=0").c_str()), "");
+  EXPECT_THAT(ggml_reason("softmax", empty.c_str()), HasSubstr("(NaN)"));
+  EXPECT_EQ(ggml_reason("softmax", (empty + "empty_row=nan").c_str()), "");
+  EXPECT_EQ(ggml_reason("softmax", (empty + "empty_row=any").c_str()), "");
+  EXPECT_EQ(ggml_reason("softmax", (empty + "sinks=0").c_str()), "");
 }
 
 TEST(GgmlFeatures, RowsWithNoKeyAreWhatTheProblemSays) {

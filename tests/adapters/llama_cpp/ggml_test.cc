@@ -125,7 +125,7 @@ class GgmlEngine : public ::testing::Test {
   }
 };
 
-const char* const kProblems[] = {
+const char* const kAccuracyProblems[] = {
     "seq_len=16 head_dim=64",
     "num_heads=4 num_kv_heads=2 seq_len=70 head_dim=64 "
     "mask=causal_bottom_right",
@@ -143,12 +143,12 @@ const char* const kProblems[] = {
     "layout=sbhd out_dtype=fp32",
 };
 
-struct Case {
+struct EngineDtype {
   const char* engine;
   const char* dtype;
 };
 
-const Case kCases[] = {
+const EngineDtype kEngineDtypes[] = {
     {"flash", "fp32"},
     {"flash", "fp16"},
     {"flash", "bf16"},
@@ -167,11 +167,11 @@ const Case kCases[] = {
 };
 
 TEST_F(GgmlEngine, StaysWithinTheErrorItStates) {
-  for (const Case& one : kCases) {
+  for (const EngineDtype& one : kEngineDtypes) {
     const Engine engine = opened(std::string(one.engine) + ",threads=1");
     double worst = 0;
     int ran = 0;
-    for (const char* line : kProblems) {
+    for (const char* line : kAccuracyProblems) {
       RandomCall tensors(problem_of(std::string(line) + " dtype=" + one.dtype));
       const std::string reason = unsupported_reason(engine, tensors.problem());
       if (!reason.empty()) continue;
@@ -194,7 +194,7 @@ TEST_F(GgmlEngine, StaysWithinTheErrorItStates) {
 TEST_F(GgmlEngine, RepeatsItselfBitwise) {
   for (const char* text : {"flash,threads=2", "softmax,threads=2"}) {
     const Engine engine = opened(text);
-    for (const char* line : {kProblems[1], kProblems[5]}) {
+    for (const char* line : {kAccuracyProblems[1], kAccuracyProblems[5]}) {
       const Problem problem = problem_of(std::string(line) + " dtype=fp16");
       RandomCall first(problem);
       RandomCall second(problem);

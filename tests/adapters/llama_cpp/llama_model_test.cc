@@ -9,6 +9,7 @@
 
 #include "adapters/llama_cpp/model.h"
 #include "guard/model/verify_model.h"
+#include "tests/support/model_results.h"
 #include "tests/support/required_engine.h"
 #include "tests/support/tiny_gguf.h"
 
@@ -43,14 +44,6 @@ class LlamaModel : public testing::Test {
 
   fs::path folder_;
 };
-
-std::vector<std::string> with_verdict(const ModelResult& result,
-                                      Verdict verdict) {
-  std::vector<std::string> ids;
-  for (const CheckResult& check : result.checks)
-    if (check.verdict == verdict) ids.push_back(check.check);
-  return ids;
-}
 
 std::string notes(const ModelResult& result) {
   std::string out = result.note;

@@ -17,7 +17,6 @@ namespace {
 using testing::HasSubstr;
 using Attention = TinyModel::Attention;
 using Cache = TinyModel::Cache;
-using Fault = TinyModel::Fault;
 
 ModelOptions short_text(std::int64_t num_tokens = 24) {
   ModelOptions options;
@@ -173,21 +172,22 @@ TEST_P(LeakingModels, AreFoundAndDrawn) {
 
 INSTANTIATE_TEST_SUITE_P(
     Decoders, LeakingModels,
-    testing::Values(Leaking{"no_mask", {.fault = Fault::kNoMask}},
-                    Leaking{"no_mask_cache",
-                            {.fault = Fault::kNoMask, .cache = Cache::kTwo}},
-                    Leaking{"softmax_over_queries",
-                            {.fault = Fault::kQueryAxis}},
-                    Leaking{"softmax_over_queries_cache",
-                            {.fault = Fault::kQueryAxis,
-                             .cache = Cache::kJoined,
-                             .attention_mask = true}},
-                    Leaking{"off_by_one", {.fault = Fault::kOffByOne}},
-                    Leaking{"off_by_one_cache",
-                            {.fault = Fault::kOffByOne,
-                             .cache = Cache::kTwo,
-                             .kv_heads = 2,
-                             .tied = true}}),
+    testing::Values(
+        Leaking{"no_mask", {.fault = TinyModel::Fault::kNoMask}},
+        Leaking{"no_mask_cache",
+                {.fault = TinyModel::Fault::kNoMask, .cache = Cache::kTwo}},
+        Leaking{"softmax_over_queries",
+                {.fault = TinyModel::Fault::kQueryAxis}},
+        Leaking{"softmax_over_queries_cache",
+                {.fault = TinyModel::Fault::kQueryAxis,
+                 .cache = Cache::kJoined,
+                 .attention_mask = true}},
+        Leaking{"off_by_one", {.fault = TinyModel::Fault::kOffByOne}},
+        Leaking{"off_by_one_cache",
+                {.fault = TinyModel::Fault::kOffByOne,
+                 .cache = Cache::kTwo,
+                 .kv_heads = 2,
+                 .tied = true}}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 // A batch mate of another length is filled up and cut off again.

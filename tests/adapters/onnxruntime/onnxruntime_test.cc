@@ -39,19 +39,19 @@ ProblemResult verify_line(const Engine& engine, const std::string& line) {
                         default_policy().resolve(engine.name));
 }
 
-struct Case {
+struct OnnxRuntimeCase {
   const char* name;
   const char* kernel;
   const char* more;
   std::vector<const char*> lines;
 };
 
-void PrintTo(const Case& tested, std::ostream* to) {
+void PrintTo(const OnnxRuntimeCase& tested, std::ostream* to) {
   *to << tested.kernel << tested.more << " on " << tested.lines.size()
       << " problems";
 }
 
-class OnnxRuntime130 : public testing::TestWithParam<Case> {};
+class OnnxRuntime130 : public testing::TestWithParam<OnnxRuntimeCase> {};
 
 TEST_P(OnnxRuntime130, PassesEveryCheck) {
   const Result<Engine> engine =
@@ -87,30 +87,33 @@ const std::vector<const char*> kAttentionLines = {
 INSTANTIATE_TEST_SUITE_P(
     Kernels, OnnxRuntime130,
     testing::Values(
-        Case{"attention_23", "attention", "", kAttentionLines},
-        Case{"attention_24", "attention", ",opset=24", kAttentionLines},
-        Case{"multi_head_attention",
-             "multi_head_attention",
-             "",
-             {"batch=2 num_heads=4 seq_len=33 head_dim=16 "
-              "mask=causal_bottom_right",
-              "batch=3 num_heads=2 seq_len_q=17 seq_len_kv=64 "
-              "head_dim_qk=40 head_dim_v=24 mask=full",
-              "num_heads=2 seq_len_q=7 seq_len_kv=40 head_dim=16 "
-              "mask=causal_bottom_right+sliding_window(left=9,right=0)"}},
-        Case{"group_query_attention",
-             "group_query_attention",
-             "",
-             {"batch=2 num_heads=6 num_kv_heads=2 seq_len=33 head_dim=16 "
-              "mask=causal_bottom_right",
-              "batch=3 num_heads=4 num_kv_heads=2 seq_len_q=1 "
-              "seq_len_kv=64,33,5 head_dim=64 mask=causal_bottom_right "
-              "dtype=fp16",
-              "num_heads=4 num_kv_heads=1 seq_len_q=7 seq_len_kv=40 "
-              "head_dim=32 "
-              "mask=causal_bottom_right+sliding_window_keys(keys=9)",
-              "num_heads=2 seq_len_q=5 seq_len_kv=20 head_dim=16 softcap=5 "
-              "sinks=0 mask=causal_bottom_right"}}),
+        OnnxRuntimeCase{"attention_23", "attention", "", kAttentionLines},
+        OnnxRuntimeCase{"attention_24", "attention", ",opset=24",
+                        kAttentionLines},
+        OnnxRuntimeCase{
+            "multi_head_attention",
+            "multi_head_attention",
+            "",
+            {"batch=2 num_heads=4 seq_len=33 head_dim=16 "
+             "mask=causal_bottom_right",
+             "batch=3 num_heads=2 seq_len_q=17 seq_len_kv=64 "
+             "head_dim_qk=40 head_dim_v=24 mask=full",
+             "num_heads=2 seq_len_q=7 seq_len_kv=40 head_dim=16 "
+             "mask=causal_bottom_right+sliding_window(left=9,right=0)"}},
+        OnnxRuntimeCase{
+            "group_query_attention",
+            "group_query_attention",
+            "",
+            {"batch=2 num_heads=6 num_kv_heads=2 seq_len=33 head_dim=16 "
+             "mask=causal_bottom_right",
+             "batch=3 num_heads=4 num_kv_heads=2 seq_len_q=1 "
+             "seq_len_kv=64,33,5 head_dim=64 mask=causal_bottom_right "
+             "dtype=fp16",
+             "num_heads=4 num_kv_heads=1 seq_len_q=7 seq_len_kv=40 "
+             "head_dim=32 "
+             "mask=causal_bottom_right+sliding_window_keys(keys=9)",
+             "num_heads=2 seq_len_q=5 seq_len_kv=20 head_dim=16 softcap=5 "
+             "sinks=0 mask=causal_bottom_right"}}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 // is_causal is aligned top-left without a past. 1.26.0 showed a single query
@@ -135,7 +138,7 @@ TEST(OnnxRuntime126, LeaksEveryKeyToASingleQuery) {
 
 // With nonpad_kv_seqlen the last query stands at the end of each sequence.
 // 1.26.0 aligned the first ones.
-constexpr const char* kLengths =
+constexpr const char* kLengthsProblem =
     "batch=2 num_heads=2 seq_len_q=2 seq_len_kv=6,5 head_dim=16 "
     "mask=causal_bottom_right";
 
@@ -143,7 +146,7 @@ TEST(OnnxRuntime126, MissesKeysWhereLengthsAreGiven) {
   const Result<Engine> engine =
       open_release("attention", "1.26.0", ",opset=24");
   ATTNGUARD_SKIP_WITHOUT("onnxruntime", engine);
-  const ProblemResult result = verify_line(engine.value(), kLengths);
+  const ProblemResult result = verify_line(engine.value(), kLengthsProblem);
   EXPECT_EQ(result.verdict, Verdict::kViolation);
   EXPECT_THAT(
       expect_check(result, "visibility").findings,

@@ -21,9 +21,9 @@ constexpr int kInt32 = 6;
 constexpr std::int64_t kPast = -4, kTotal = -5;  // Symbolic lengths.
 
 // Writes one model; members are what its layers share.
-class Writer {
+class OnnxWriter {
  public:
-  explicit Writer(const TinyModel& model)
+  explicit OnnxWriter(const TinyModel& model)
       : b(model.attention == TinyModel::Attention::kOperator ? 23 : 17),
         m_(model) {}
 
@@ -262,7 +262,7 @@ class Writer {
 }  // namespace
 
 lint_test::Builder TinyModel::build() const {
-  Writer writer(*this);
+  OnnxWriter writer(*this);
   writer.write();
   return std::move(writer.b);
 }

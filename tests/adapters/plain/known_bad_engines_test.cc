@@ -22,13 +22,13 @@ Engine open_builtin(const std::string& name) {
   return {};
 }
 
-struct Defect {
+struct OutputDefect {
   const char* engine;
   const char* shows_on;  // Problem on which the output leaves the bound.
   const char* hides_on;  // Problem on which it cannot.
 };
 
-constexpr Defect kOutputDefects[] = {
+constexpr OutputDefect kOutputDefects[] = {
     {"wrong_axis", "seq_len=16 head_dim=8 mask=causal_bottom_right",
      "seq_len=16 head_dim=8 mask=sliding_window(left=0,right=0)"},
     {"no_mask", "seq_len=16 head_dim=8 mask=causal_top_left",
@@ -56,7 +56,8 @@ const std::set<std::string> kOtherDefects = {"overwrites_input", "overruns",
 
 TEST(KnownBadEngines, AreEachCoveredByATestHere) {
   std::set<std::string> covered = kOtherDefects;
-  for (const Defect& defect : kOutputDefects) covered.insert(defect.engine);
+  for (const OutputDefect& defect : kOutputDefects)
+    covered.insert(defect.engine);
   std::set<std::string> listed;
   for (const BuiltinEngine* engine : all_builtin_engines())
     if (engine->summary.substr(0, 11) == "known bad: ")
@@ -65,7 +66,7 @@ TEST(KnownBadEngines, AreEachCoveredByATestHere) {
 }
 
 TEST(KnownBadEngines, LeaveTheBoundWhereTheDefectShows) {
-  for (const Defect& defect : kOutputDefects) {
+  for (const OutputDefect& defect : kOutputDefects) {
     TestTensors tensors(problem_of(defect.shows_on));
     EXPECT_NE(outside_bound(tensors, open_builtin(defect.engine)), "")
         << defect.engine << " on " << defect.shows_on;
@@ -73,7 +74,7 @@ TEST(KnownBadEngines, LeaveTheBoundWhereTheDefectShows) {
 }
 
 TEST(KnownBadEngines, MatchTheReferenceWhereTheDefectCannotShow) {
-  for (const Defect& defect : kOutputDefects) {
+  for (const OutputDefect& defect : kOutputDefects) {
     TestTensors tensors(problem_of(defect.hides_on));
     EXPECT_EQ(outside_bound(tensors, open_builtin(defect.engine)), "");
   }

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ci/cli.h"
 #include "tests/ci/isolate/isolation_testing.h"
+#include "tests/ci/run_words.h"
 
 namespace attnguard {
 namespace {
@@ -20,37 +20,25 @@ using testing::IsEmpty;
 using testing::Not;
 using Json = nlohmann::json;
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-Outcome check(const std::string& engine, const std::vector<int>& lengths,
-              std::vector<const char*> more = {}) {
-  std::vector<std::string> words = {"attnguard", "check", "--engine", engine};
+Outcome check_lengths(const std::string& engine,
+                      const std::vector<int>& lengths,
+                      std::vector<const char*> more = {}) {
+  std::vector<std::string> words = {"check", "--engine", engine};
   for (int length : lengths) {
     words.push_back("--problem");
     words.push_back("num_heads=2 head_dim=16 mask=causal_top_left seq_len=" +
                     std::to_string(length));
   }
   words.insert(words.end(), more.begin(), more.end());
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  std::ostringstream out, err;
   Surroundings surroundings;
   surroundings.worker = ATTNGUARD_FAULT_WORKER;
-  Outcome outcome;
-  outcome.code = run_command(static_cast<int>(argv.size()), argv.data(), out,
-                             err, surroundings);
-  outcome.out = out.str();
-  outcome.err = err.str();
-  return outcome;
+  return run_words(words, surroundings);
 }
 
 TEST(IsolatedCheck, CrashHangAndOverrunAreThreeFindingsAndTheRestIsReported) {
-  const Outcome outcome = check("fault:engine,20=crash,40=hang,60=read-past",
-                                {10, 20, 30, 40, 50, 60, 70},
-                                {"--timeout", "2", "--format", "json"});
+  const Outcome outcome = check_lengths(
+      "fault:engine,20=crash,40=hang,60=read-past",
+      {10, 20, 30, 40, 50, 60, 70}, {"--timeout", "2", "--format", "json"});
   EXPECT_EQ(outcome.code, kExitViolation) << outcome.err;
   EXPECT_THAT(outcome.err, IsEmpty());
   const Json report = Json::parse(outcome.out);
@@ -69,20 +57,21 @@ TEST(IsolatedCheck, CrashHangAndOverrunAreThreeFindingsAndTheRestIsReported) {
 }
 
 TEST(IsolatedCheck, ExitsThreeWhenOnlyEnginesFailed) {
-  EXPECT_EQ(check("fault:engine,7=exit", {5, 7}).code, kExitEngineError);
-  EXPECT_EQ(check("fault:engine,7=exit", {5, 20}).code, kExitPass);
+  EXPECT_EQ(check_lengths("fault:engine,7=exit", {5, 7}).code,
+            kExitEngineError);
+  EXPECT_EQ(check_lengths("fault:engine,7=exit", {5, 20}).code, kExitPass);
 }
 
 TEST(IsolatedCheck, OpeningKeepsItsExitCodes) {
-  EXPECT_EQ(check("nonsense", {5}).code, kExitUsage);
-  EXPECT_EQ(check("fault:engine,open=missing", {5}).code, kExitUsage);
-  const Outcome crash = check("fault:engine,open=crash", {5});
+  EXPECT_EQ(check_lengths("nonsense", {5}).code, kExitUsage);
+  EXPECT_EQ(check_lengths("fault:engine,open=missing", {5}).code, kExitUsage);
+  const Outcome crash = check_lengths("fault:engine,open=crash", {5});
   EXPECT_EQ(crash.code, kExitEngineError);
   EXPECT_THAT(crash.err, HasSubstr("died of signal 11"));
 }
 
 TEST(IsolatedCheck, DiagnosesAndShrinksThroughTheProcess) {
-  const Outcome outcome = check("fault:engine,12=write-past", {12});
+  const Outcome outcome = check_lengths("fault:engine,12=write-past", {12});
   EXPECT_EQ(outcome.code, kExitViolation);
   EXPECT_THAT(outcome.out, HasSubstr("wrote past the end of the output"));
   EXPECT_THAT(outcome.out, HasSubstr("replay it with"));
@@ -90,34 +79,37 @@ TEST(IsolatedCheck, DiagnosesAndShrinksThroughTheProcess) {
 
 TEST(IsolatedCheck, ThreadsReachTheProcess) {
   for (const char* count : {"1", "3"})
-    EXPECT_THAT(check("fault:engine,5=threads", {5}, {"--threads", count}).out,
-                HasSubstr(std::string("exception: ") + count + " threads"));
+    EXPECT_THAT(
+        check_lengths("fault:engine,5=threads", {5}, {"--threads", count}).out,
+        HasSubstr(std::string("exception: ") + count + " threads"));
 }
 
 TEST(IsolatedCheck, RefusesTimesThatAreNone) {
   for (const char* time : {"0", "-1", "1.5", "soon", "99999999999"}) {
-    const Outcome outcome = check("fault:engine", {5}, {"--timeout", time});
+    const Outcome outcome =
+        check_lengths("fault:engine", {5}, {"--timeout", time});
     EXPECT_EQ(outcome.code, kExitUsage) << time;
     EXPECT_THAT(outcome.err, HasSubstr("--timeout")) << time;
   }
   const Outcome both =
-      check("fault:engine", {5}, {"--timeout", "5", "--no-isolate"});
+      check_lengths("fault:engine", {5}, {"--timeout", "5", "--no-isolate"});
   EXPECT_EQ(both.code, kExitUsage);
   EXPECT_THAT(both.err, HasSubstr("leave out --no-isolate"));
 }
 
 TEST(IsolatedCheck, WithoutIsolationEnginesAreThoseOfThisProgram) {
-  const Outcome outcome = check("fault:engine", {5}, {"--no-isolate"});
+  const Outcome outcome = check_lengths("fault:engine", {5}, {"--no-isolate"});
   EXPECT_EQ(outcome.code, kExitUsage);
   EXPECT_THAT(outcome.err, HasSubstr("unknown adapter 'fault'"));
-  EXPECT_EQ(check("builtin:tiled", {5}, {"--no-isolate"}).code, kExitPass);
+  EXPECT_EQ(check_lengths("builtin:tiled", {5}, {"--no-isolate"}).code,
+            kExitPass);
 }
 
 TEST(IsolatedCheck, KeepsTheEnginesOutputOutOfTheReport) {
   testing::internal::CaptureStderr();
   testing::internal::CaptureStdout();
   const Outcome outcome =
-      check("fault:engine,5=print", {5}, {"--format", "json"});
+      check_lengths("fault:engine,5=print", {5}, {"--format", "json"});
   const std::string err = testing::internal::GetCapturedStderr();
   EXPECT_THAT(testing::internal::GetCapturedStdout(), IsEmpty());
   EXPECT_THAT(err, HasSubstr("the engine prints"));

@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <random>
-#include <sstream>
 
-#include "ci/cli.h"
 #include "tests/ci/lint/models.h"
+#include "tests/ci/run_words.h"
 
 namespace attnguard::lint_test {
 namespace {
@@ -14,20 +13,7 @@ namespace {
 using testing::AnyOf;
 using testing::HasSubstr;
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-Outcome run(const std::string& path) {
-  const char* argv[] = {"attnguard", "lint", path.c_str()};
-  std::ostringstream out, err;
-  Outcome outcome;
-  outcome.code = run_command(3, argv, out, err);
-  outcome.out = out.str();
-  outcome.err = err.str();
-  return outcome;
-}
+Outcome lint_file(const std::string& path) { return run_words({"lint", path}); }
 
 std::string causal_model() {
   Builder b;
@@ -42,24 +28,25 @@ TEST(HostileFile, IsNoModel) {
        {std::string(), std::string("not a model at all"),
         std::string(4096, '\xff'), std::string(64, '\0')}) {
     const std::string path = write_file("hostile.onnx", bytes);
-    const Outcome outcome = run(path);
+    const Outcome outcome = lint_file(path);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_THAT(outcome.err, HasSubstr(path + ": not an ONNX model"));
   }
-  const Outcome folder = run(temporary_folder());
+  const Outcome folder = lint_file(temporary_folder());
   EXPECT_EQ(folder.code, 2);
   EXPECT_THAT(folder.err, HasSubstr("is a folder"));
 }
 
 TEST(HostileFile, CutAnywhere) {
   const std::string whole = causal_model();
-  ASSERT_EQ(run(write_file("cut.onnx", whole)).code, 1);
+  ASSERT_EQ(lint_file(write_file("cut.onnx", whole)).code, 1);
   for (std::size_t size = 0; size < whole.size(); size += 7)
-    EXPECT_THAT(run(write_file("cut.onnx", whole.substr(0, size))).code,
+    EXPECT_THAT(lint_file(write_file("cut.onnx", whole.substr(0, size))).code,
                 AnyOf(1, 2, 4, 0))
         << size;
-  EXPECT_EQ(run(write_file("cut.onnx", whole.substr(0, whole.size() / 2))).code,
-            2);
+  EXPECT_EQ(
+      lint_file(write_file("cut.onnx", whole.substr(0, whole.size() / 2))).code,
+      2);
 }
 
 TEST(HostileFile, BytesChangedAtRandom) {
@@ -69,7 +56,8 @@ TEST(HostileFile, BytesChangedAtRandom) {
     std::string bytes = whole;
     for (int change = 0; change < 3; ++change)
       bytes[random() % bytes.size()] = static_cast<char>(random());
-    EXPECT_THAT(run(write_file("changed.onnx", bytes)).code, AnyOf(0, 1, 2, 4));
+    EXPECT_THAT(lint_file(write_file("changed.onnx", bytes)).code,
+                AnyOf(0, 1, 2, 4));
   }
 }
 
@@ -88,7 +76,7 @@ TEST(HostileGraph, CyclesMissingInputsAndScalars) {
   b.op("MatMul", {lone, "nowhere"});
   b.op("Attention", {});
   b.op("MultiHeadAttention", {}, {}, "", "com.microsoft");
-  EXPECT_THAT(run(b.write()).code, AnyOf(0, 1));
+  EXPECT_THAT(lint_file(b.write()).code, AnyOf(0, 1));
 }
 
 TEST(HostileGraph, MasksThatDoNotHoldTogether) {
@@ -112,7 +100,7 @@ TEST(HostileGraph, MasksThatDoNotHoldTogether) {
       return builder.op("Where", {many, scores, builder.op("Trilu", {mask})});
     };
     b.output(layer(b, hidden));
-    EXPECT_THAT(run(b.write()).code, AnyOf(0, 1));
+    EXPECT_THAT(lint_file(b.write()).code, AnyOf(0, 1));
   }
 }
 
@@ -129,7 +117,7 @@ TEST(HostileGraph, ManyWaysEndInTime) {
   }
   scores = b.op("Add", {b.op("MatMul", {x, x}), mask});
   b.output(b.op("MatMul", {b.op("Softmax", {scores}), x}));
-  EXPECT_THAT(run(b.write()).code, AnyOf(0, 1));
+  EXPECT_THAT(lint_file(b.write()).code, AnyOf(0, 1));
 }
 
 }  // namespace

@@ -8,10 +8,9 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "ci/cli.h"
 #include "tests/ci/lint/models.h"
+#include "tests/ci/run_words.h"
 
 namespace attnguard::lint_test {
 namespace {
@@ -25,28 +24,15 @@ using Json = nlohmann::json;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kMin = std::numeric_limits<float>::lowest();
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-Outcome run(std::vector<std::string> words) {
-  words.insert(words.begin(), {"attnguard", "lint"});
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  std::ostringstream out, err;
-  Outcome outcome;
-  outcome.code =
-      run_command(static_cast<int>(argv.size()), argv.data(), out, err);
-  outcome.out = out.str();
-  outcome.err = err.str();
-  return outcome;
+Outcome run_lint(std::vector<std::string> words) {
+  words.insert(words.begin(), "lint");
+  return run_words(words);
 }
 
 // "rule node" of each violation, "rule node (note)" of each note.
 std::vector<std::string> lint(const std::string& path,
                               std::size_t attentions = 1) {
-  const Outcome outcome = run({path, "--format", "json"});
+  const Outcome outcome = run_lint({path, "--format", "json"});
   const Json file = Json::parse(outcome.out)["files"][0];
   EXPECT_TRUE(file["error"].is_null()) << file;
   EXPECT_EQ(std::size_t(file["attentions"]["plain"]) +
@@ -422,7 +408,7 @@ TEST(Lint, ClassifiersAndRoutersAreNoAttention) {
   const Value weights = b.constant({4, 3}, std::vector<double>(12, 1));
   b.output(
       b.op("MatMul", {b.op("Softmax", {b.op("MatMul", {x, weights})}), y}));
-  const Outcome outcome = run({b.write()});
+  const Outcome outcome = run_lint({b.write()});
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.out, HasSubstr("inconclusive: 0 findings, no attention "
                                      "found, so nothing was checked"));
@@ -455,7 +441,7 @@ TEST(Lint, ExternalMasks) {
         std::pair("short.bin", "too short"),
         std::pair("../mask.bin", "not below the model's folder"),
         std::pair("/etc/passwd", "not below the model's folder")}) {
-    const Outcome outcome = run({external_mask(location)});
+    const Outcome outcome = run_lint({external_mask(location)});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_THAT(outcome.out, HasSubstr("note: tensor '"));
     EXPECT_THAT(outcome.out, HasSubstr(why));
@@ -464,7 +450,7 @@ TEST(Lint, ExternalMasks) {
 
 TEST(LintCommand, FormatsAndSeveralFiles) {
   const std::string wrong = one_layer({.softmax = axis(2)});
-  const Outcome text = run({wrong});
+  const Outcome text = run_lint({wrong});
   EXPECT_EQ(text.code, 1);
   EXPECT_THAT(text.out,
               HasSubstr(wrong + ": softmax-axis: node 'softmax'\n  the "
@@ -472,15 +458,15 @@ TEST(LintCommand, FormatsAndSeveralFiles) {
   EXPECT_THAT(text.out, HasSubstr("  fix: normalise over axis -1"));
   EXPECT_THAT(text.out, HasSubstr("violation: 1 finding, 1 attention seen (1 "
                                   "of plain operators, 0 fused)"));
-  const Outcome github = run({wrong, "--format", "github"});
+  const Outcome github = run_lint({wrong, "--format", "github"});
   EXPECT_THAT(github.out, HasSubstr("::error file=" + wrong +
                                     ",title=softmax-axis::node 'softmax'"));
-  const Outcome both = run({wrong, "/absent.onnx"});
+  const Outcome both = run_lint({wrong, "/absent.onnx"});
   EXPECT_EQ(both.code, 2);
   EXPECT_THAT(both.err, HasSubstr("/absent.onnx: No such file"));
   EXPECT_THAT(both.out, HasSubstr("softmax-axis"));
-  EXPECT_EQ(run({}).code, 2);
-  EXPECT_THAT(run({wrong, "--format", "jsn"}).err,
+  EXPECT_EQ(run_lint({}).code, 2);
+  EXPECT_THAT(run_lint({wrong, "--format", "jsn"}).err,
               HasSubstr("did you mean 'json'?"));
 }
 
@@ -509,7 +495,7 @@ TEST(LintCommand, PrintsWhatTheReadmeShows) {
   layer = {.before = masked("/layer.2/Where", triangle(1, 1, 0), kMin),
            .name = "/layer.2/Softmax"};
   b.output(layer(b, x));
-  std::string printed = run({b.write("decoder.onnx")}).out;
+  std::string printed = run_lint({b.write("decoder.onnx")}).out;
   const std::string folder = temporary_folder() + "/";
   for (std::size_t at; (at = printed.find(folder)) != printed.npos;)
     printed.erase(at, folder.size());

@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ci/cli.h"
 #include "guard/check/check.h"
+#include "tests/ci/run_words.h"
 
 namespace attnguard {
 namespace {
@@ -30,9 +30,8 @@ problems:
   - {num_heads: 4, num_kv_heads: 2, seq_len: 65, head_dim: [16, 64], dtype: [fp32, bf16], mask: causal_bottom_right}
 )";
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
+// Of a run that was asked for a report in JSON.
+struct JsonOutcome : Outcome {
   Json json() const { return Json::parse(out, nullptr, false); }
 };
 
@@ -53,23 +52,16 @@ class RunTest : public testing::Test {
     return file(name);
   }
 
-  static Outcome run(std::vector<std::string> words, bool isolated = false) {
-    words.insert(words.begin(), "attnguard");
-    std::vector<const char*> argv;
-    for (const std::string& word : words) argv.push_back(word.c_str());
-    std::ostringstream out, err;
+  static JsonOutcome run(const std::vector<std::string>& words,
+                         bool isolated = false) {
     Surroundings surroundings;
     if (isolated) surroundings.worker = ATTNGUARD_COMMAND;
-    Outcome outcome;
-    outcome.code = run_command(static_cast<int>(argv.size()), argv.data(), out,
-                               err, surroundings);
-    outcome.out = out.str();
-    outcome.err = err.str();
-    return outcome;
+    return {run_words(words, surroundings)};
   }
 
-  Outcome check(std::vector<std::string> more, bool isolated = false,
-                const std::string& engine = "builtin:causal_off_by_one") const {
+  JsonOutcome check(
+      std::vector<std::string> more, bool isolated = false,
+      const std::string& engine = "builtin:causal_off_by_one") const {
     std::vector<std::string> words = {"check", "--engine", engine};
     if (std::find(more.begin(), more.end(), "--replay") != more.end())
       words = {"check"};
@@ -102,20 +94,20 @@ Json comparable(Json report) {
 TEST_F(RunTest, ShardsMergeToTheWholeReport) {
   const std::vector<std::string> engines = {"--engine", "builtin:tiled",
                                             "--format", "json"};
-  const Outcome whole = check(engines);
+  const JsonOutcome whole = check(engines);
   ASSERT_EQ(whole.code, kExitViolation) << whole.err;
   std::vector<std::string> merge = {"merge", "--format", "json"};
   std::set<int> sizes;
   for (const char* part : {"2/3", "3/3", "1/3"}) {
     std::vector<std::string> words = engines;
     words.insert(words.end(), {"--shard", part});
-    const Outcome shard = check(words);
+    const JsonOutcome shard = check(words);
     sizes.insert(
         static_cast<int>(shard.json()["totals"]["num_problems"].get<int>()));
     merge.push_back(write(std::string(1, part[0]) + ".json", shard.out));
   }
   EXPECT_LE(*sizes.rbegin(), 12);
-  const Outcome merged = run(merge);
+  const JsonOutcome merged = run(merge);
   EXPECT_EQ(merged.code, whole.code) << merged.err;
   Json a = comparable(merged.json()), b = comparable(whole.json());
   // Each shard has its first violations diagnosed, so that there are more.
@@ -123,7 +115,7 @@ TEST_F(RunTest, ShardsMergeToTheWholeReport) {
     for (Json& run : (*report)["runs"])
       for (Json& problem : run["problems"]) problem.erase("diagnosis");
   EXPECT_EQ(a, b);
-  const Outcome text = run({"merge", merge[3], merge[4], merge[5]});
+  const JsonOutcome text = run({"merge", merge[3], merge[4], merge[5]});
   EXPECT_THAT(text.out, AllOf(HasSubstr("12 problems"),
                               HasSubstr("when later tokens change")));
 }
@@ -138,7 +130,7 @@ TEST_F(RunTest, MergeRefusesWhatIsNotTheWhole) {
   EXPECT_EQ(run({"merge", one, two}).code, kExitViolation);
   const auto refused = [&](std::vector<std::string> files) {
     files.insert(files.begin(), "merge");
-    const Outcome outcome = run(files);
+    const JsonOutcome outcome = run(files);
     EXPECT_EQ(outcome.code, kExitUsage);
     EXPECT_THAT(outcome.out, IsEmpty());
     return outcome.err;
@@ -183,7 +175,7 @@ TEST_F(RunTest, MergeRefusesPartsOfDifferentBaselines) {
       write("2.json", check({"--shard", "2/2", "--format", "json", "--no-map",
                              "--baseline", known})
                           .out);
-  const Outcome merged = run({"merge", one, two});
+  const JsonOutcome merged = run({"merge", one, two});
   EXPECT_EQ(merged.code, kExitUsage);
   EXPECT_THAT(merged.err, HasSubstr("different policies or checks"));
 }
@@ -203,13 +195,13 @@ TEST_F(RunTest, AllEnginesOfAShardGetTheSameProblems) {
 TEST_F(RunTest, WhatAKilledRunLeftDoesNotBlockTheReport) {
   const std::string left = "report.txt.part-" + std::to_string(::getpid());
   write(left, "half of a rep");
-  const Outcome outcome = check({"--output", file("report.txt"), "--no-map"},
-                                false, "builtin:tiled");
+  const JsonOutcome outcome = check(
+      {"--output", file("report.txt"), "--no-map"}, false, "builtin:tiled");
   EXPECT_EQ(outcome.code, kExitPass) << outcome.err;
   EXPECT_TRUE(fs::exists(file("report.txt")));
   EXPECT_FALSE(fs::exists(file(left)));
   // Two files of one run are no leftovers of each other.
-  const Outcome twice = check(
+  const JsonOutcome twice = check(
       {"--output", file("report.txt"), "--write-baseline", file("report.txt")});
   EXPECT_EQ(twice.code, kExitUsage);
 }
@@ -224,13 +216,13 @@ TEST_F(RunTest, CostsOfAReportCutTheShards) {
                                  "--format", "json"})
                               .out));
   EXPECT_EQ(run(merge).code, kExitViolation);
-  const Outcome wrong = check({"--costs", file("p.yaml")});
+  const JsonOutcome wrong = check({"--costs", file("p.yaml")});
   EXPECT_EQ(wrong.code, kExitUsage);
   EXPECT_THAT(wrong.err, HasSubstr("--costs: "));
 }
 
 TEST_F(RunTest, AShardWithoutProblemsIsNotAPass) {
-  const Outcome outcome =
+  const JsonOutcome outcome =
       check({"--problem", "seq_len=5 head_dim=16", "--shard", "2/2"}, false,
             "builtin:tiled");
   EXPECT_EQ(outcome.code, kExitInconclusive);
@@ -240,19 +232,19 @@ TEST_F(RunTest, AShardWithoutProblemsIsNotAPass) {
 TEST_F(RunTest, JobsFindTheSameInTheSameOrder) {
   const std::vector<std::string> words = {"--format", "json", "--engine",
                                           "builtin:tiled"};
-  const Outcome one = check(words, true);
+  const JsonOutcome one = check(words, true);
   ASSERT_EQ(one.code, kExitViolation) << one.err;
   for (const char* jobs : {"2", "5"}) {
     std::vector<std::string> more = words;
     more.insert(more.end(), {"--jobs", jobs});
-    const Outcome several = check(more, true);
+    const JsonOutcome several = check(more, true);
     EXPECT_EQ(several.code, one.code) << several.err;
     EXPECT_EQ(comparable(several.json()), comparable(one.json())) << jobs;
   }
 }
 
 TEST_F(RunTest, JobsWorkWithoutIsolationAndWithReplays) {
-  const Outcome outcome =
+  const JsonOutcome outcome =
       check({"--jobs", "2", "--no-isolate", "--no-map"}, true);
   EXPECT_EQ(outcome.code, kExitViolation) << outcome.err;
   EXPECT_EQ(check({"--jobs", "2"}).code, kExitUsage);  // No program here.
@@ -273,7 +265,7 @@ TEST_F(RunTest, WhatTheTimeLimitLeavesIsNamedAndInconclusive) {
       if (!isolated && jobs[0] == '2') continue;
       std::vector<std::string> more = words;
       more.insert(more.end(), {"--jobs", jobs, "--format", "json"});
-      const Outcome outcome = check(more, isolated, "builtin:reference");
+      const JsonOutcome outcome = check(more, isolated, "builtin:reference");
       EXPECT_EQ(outcome.code, kExitInconclusive) << outcome.err;
       const Json run = outcome.json()["runs"][0];
       EXPECT_EQ(run["problems"][0]["verdict"], "pass");
@@ -290,11 +282,11 @@ TEST_F(RunTest, SoManyMayBeLeftUnchecked) {
       "--problem",    "batch=8 num_heads=64 seq_len=32768 head_dim=128",
       "--max-memory", "1G"};
   std::vector<std::string> more = words;
-  const Outcome strict = check(more, false, "builtin:tiled");
+  const JsonOutcome strict = check(more, false, "builtin:tiled");
   EXPECT_EQ(strict.code, kExitInconclusive);
   EXPECT_THAT(strict.out, HasSubstr("--max-memory is 1.0 GiB"));
   more.insert(more.end(), {"--most-unchecked", "50"});
-  const Outcome half = check(more, false, "builtin:tiled");
+  const JsonOutcome half = check(more, false, "builtin:tiled");
   EXPECT_EQ(half.code, kExitPass) << half.out;
   EXPECT_THAT(half.out, HasSubstr("1 of 2 problems were not checked"));
   more.back() = "49";
@@ -305,19 +297,20 @@ TEST_F(RunTest, SoManyMayBeLeftUnchecked) {
 
 TEST_F(RunTest, SavedFailuresReplayAndComeFirst) {
   const std::string folder = file("failures");
-  const Outcome first = check({"--save-failures", folder});
+  const JsonOutcome first = check({"--save-failures", folder});
   EXPECT_EQ(first.code, kExitViolation);
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(folder))
     files.push_back(entry.path().string());
   ASSERT_FALSE(files.empty());
   for (const std::string& saved : files) {
-    const Outcome replay = check({"--replay", saved, "--format", "json"});
+    const JsonOutcome replay = check({"--replay", saved, "--format", "json"});
     EXPECT_EQ(replay.code, kExitViolation) << saved << replay.err;
     EXPECT_EQ(replay.json()["runs"][0]["problems"].size(), 1u);
     EXPECT_THAT(replay.err, IsEmpty());
   }
-  const Outcome again = check({"--save-failures", folder, "--format", "json"});
+  const JsonOutcome again =
+      check({"--save-failures", folder, "--format", "json"});
   const Json problems = again.json()["runs"][0]["problems"];
   EXPECT_EQ(problems.size(), 12 + files.size());
   EXPECT_EQ(problems[0]["number"], 0);
@@ -326,8 +319,8 @@ TEST_F(RunTest, SavedFailuresReplayAndComeFirst) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}),
             static_cast<std::ptrdiff_t>(files.size()));
   // Another engine has none of them, and a correct one passes them.
-  const Outcome tiled = check({"--save-failures", folder, "--format", "json"},
-                              false, "builtin:tiled");
+  const JsonOutcome tiled = check(
+      {"--save-failures", folder, "--format", "json"}, false, "builtin:tiled");
   EXPECT_EQ(tiled.code, kExitPass);
   EXPECT_EQ(tiled.json()["runs"][0]["problems"].size(), 12u);
   EXPECT_EQ(
@@ -354,14 +347,14 @@ TEST_F(RunTest, ReplaysTheLineOfAReport) {
   for (const Json& problem : report["runs"][0]["problems"]) {
     if (problem["verdict"] != "violation" || replayed == 3) continue;
     ++replayed;
-    const Outcome again = check(
+    const JsonOutcome again = check(
         {"--replay", problem["replay"].get<std::string>(), "--format", "json"});
     EXPECT_EQ(again.code, kExitViolation) << again.err;
     const Json run = again.json()["runs"][0];
     EXPECT_EQ(run["seed"], 11);
     EXPECT_EQ(run["problems"][0]["problem"], problem["smallest_failing"]);
     // The same findings, to the last digit, a second time.
-    const Outcome third = check(
+    const JsonOutcome third = check(
         {"--replay", problem["replay"].get<std::string>(), "--format", "json"});
     EXPECT_EQ(comparable(third.json()), comparable(again.json()));
   }
@@ -371,7 +364,7 @@ TEST_F(RunTest, ReplaysTheLineOfAReport) {
 TEST_F(RunTest, ReplayRefusesWhatItCannotMean) {
   const auto refused = [&](std::vector<std::string> words) {
     words.insert(words.begin(), "check");
-    const Outcome outcome = run(words);
+    const JsonOutcome outcome = run(words);
     EXPECT_EQ(outcome.code, kExitUsage);
     return outcome.err;
   };

@@ -11,13 +11,13 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
-#include <sstream>
 
 #include "guard/runtime/metrics.h"
 #include "tests/adapters/llama_cpp/live/guarded_llama.h"
 #include "tests/support/child_program.h"
 #if ATTNGUARD_WITH_LLAMA_CPP_LIVE
 #include "adapters/llama_cpp/live/findings.h"
+#include "tests/support/text_file.h"
 #endif
 
 namespace attnguard {
@@ -30,14 +30,6 @@ using ::testing::IsEmpty;
 std::string monitoring_file(const std::string& name) {
   return std::string(ATTNGUARD_TEST_DATA) + "/../guard/runtime/monitoring/" +
          name;
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  EXPECT_TRUE(file.good()) << path;
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 // Every name of a series, histograms in their three forms.
