@@ -4,7 +4,7 @@
 
 namespace attnguard {
 
-const CheckInfo kAmplitude = {
+const CheckInfo kCheckAmplitude = {
     .id = "amplitude",
     .summary = "huge later tokens do not move earlier outputs",
     .cost = "1 call and 1 per round of cuts",

@@ -17,7 +17,7 @@ Slices entry_slices(const CheckContext& context) {
 
 }  // namespace
 
-const CheckInfo kBatchConsistency = {
+const CheckInfo kCheckBatchConsistency = {
     .id = "batch-consistency",
     .summary = "an entry gives the same outputs alone as in its batch",
     .cost = "1 call per part, smaller than the whole",

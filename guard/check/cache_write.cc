@@ -109,7 +109,7 @@ class CacheWrite final : public Check {
 
 }  // namespace
 
-const CheckInfo kCacheWrite = {
+const CheckInfo kCheckCacheWrite = {
     .id = "cache-write",
     .summary = "appending writes the owned slots and no others",
     .cost = "at most 2 calls",

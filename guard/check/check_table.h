@@ -6,28 +6,28 @@
 
 namespace attnguard {
 
-extern const CheckInfo kFutureInfluence;
-extern const CheckInfo kAmplitude;
-extern const CheckInfo kSequenceIsolation;
-extern const CheckInfo kVisibility;
-extern const CheckInfo kHeadMap;
-extern const CheckInfo kRowSum;
-extern const CheckInfo kValueRange;
-extern const CheckInfo kReference;
-extern const CheckInfo kScoreShift;
-extern const CheckInfo kEmptyRow;
-extern const CheckInfo kPrefixConsistency;
-extern const CheckInfo kDecodeConsistency;
-extern const CheckInfo kBatchConsistency;
-extern const CheckInfo kToggle;
-extern const CheckInfo kUnusedSlots;
-extern const CheckInfo kUnusedSlotsNan;
-extern const CheckInfo kWeights;
-extern const CheckInfo kLse;
-extern const CheckInfo kCacheWrite;
-extern const CheckInfo kFinite;
-extern const CheckInfo kMemory;
-extern const CheckInfo kRepeatable;
+extern const CheckInfo kCheckFutureInfluence;
+extern const CheckInfo kCheckAmplitude;
+extern const CheckInfo kCheckSequenceIsolation;
+extern const CheckInfo kCheckVisibility;
+extern const CheckInfo kCheckHeadMap;
+extern const CheckInfo kCheckRowSum;
+extern const CheckInfo kCheckValueRange;
+extern const CheckInfo kCheckReference;
+extern const CheckInfo kCheckScoreShift;
+extern const CheckInfo kCheckEmptyRow;
+extern const CheckInfo kCheckPrefixConsistency;
+extern const CheckInfo kCheckDecodeConsistency;
+extern const CheckInfo kCheckBatchConsistency;
+extern const CheckInfo kCheckToggle;
+extern const CheckInfo kCheckUnusedSlots;
+extern const CheckInfo kCheckUnusedSlotsNan;
+extern const CheckInfo kCheckWeights;
+extern const CheckInfo kCheckLse;
+extern const CheckInfo kCheckCacheWrite;
+extern const CheckInfo kCheckFinite;
+extern const CheckInfo kCheckMemory;
+extern const CheckInfo kCheckRepeatable;
 
 }  // namespace attnguard
 

@@ -33,7 +33,7 @@ Slices decode_slices(const CheckContext& context) {
 
 }  // namespace
 
-const CheckInfo kDecodeConsistency = {
+const CheckInfo kCheckDecodeConsistency = {
     .id = "decode-consistency",
     .summary = "prefill, chunked prefill and token by token agree",
     .cost = "1 call per part, smaller than the whole",

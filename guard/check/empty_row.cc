@@ -95,7 +95,7 @@ class EmptyRowCheck final : public Check {
 
 }  // namespace
 
-const CheckInfo kEmptyRow = {
+const CheckInfo kCheckEmptyRow = {
     .id = "empty-row",
     .summary = "rows with no allowed key give what the problem says",
     .cost = "no call of its own when other checks run",

@@ -71,7 +71,7 @@ class Finite final : public Check {
 
 }  // namespace
 
-const CheckInfo kFinite = {
+const CheckInfo kCheckFinite = {
     .id = "finite",
     .summary = "finite inputs give finite outputs",
     .cost = "passive",

@@ -4,7 +4,7 @@
 
 namespace attnguard {
 
-const CheckInfo kFutureInfluence = {
+const CheckInfo kCheckFutureInfluence = {
     .id = "future-influence",
     .summary = "changing a later token does not change an earlier output",
     .cost = "1 call and 1 per round of cuts",

@@ -230,7 +230,7 @@ class HeadMap final : public Check {
 
 }  // namespace
 
-const CheckInfo kHeadMap = {
+const CheckInfo kCheckHeadMap = {
     .id = "head-map",
     .summary = "each head reads its own queries and its KV head's keys",
     .cost = "2 calls and 1 per bit of num_heads",

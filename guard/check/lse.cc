@@ -5,7 +5,7 @@
 
 namespace attnguard {
 
-const CheckInfo kLse = {
+const CheckInfo kCheckLse = {
     .id = "lse",
     .summary = "softmax_lse is right, and asking for it changes nothing",
     .cost = "1 call",

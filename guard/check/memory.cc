@@ -119,7 +119,7 @@ class MemoryCheck final : public Check {
 
 }  // namespace
 
-const CheckInfo kMemory = {
+const CheckInfo kCheckMemory = {
     .id = "memory",
     .summary = "all of the output is written, nothing else is touched",
     .cost = "passive",

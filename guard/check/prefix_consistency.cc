@@ -22,7 +22,7 @@ Slices prefix_slices(const CheckContext& context) {
 
 }  // namespace
 
-const CheckInfo kPrefixConsistency = {
+const CheckInfo kCheckPrefixConsistency = {
     .id = "prefix-consistency",
     .summary = "cutting later tokens off does not change earlier outputs",
     .cost = "1 call per part, smaller than the whole",

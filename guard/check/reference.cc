@@ -69,7 +69,7 @@ class Reference final : public Check {
 
 }  // namespace
 
-const CheckInfo kReference = {
+const CheckInfo kCheckReference = {
     .id = "reference",
     .summary = "outputs agree with fp64 attention within rounding",
     .cost = "no call of its own when other checks run",

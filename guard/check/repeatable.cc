@@ -77,7 +77,7 @@ class Repeatable final : public Check {
 
 }  // namespace
 
-const CheckInfo kRepeatable = {
+const CheckInfo kCheckRepeatable = {
     .id = "repeatable",
     .summary = "the same inputs give the same bits",
     .cost = "3 calls",

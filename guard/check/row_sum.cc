@@ -134,7 +134,7 @@ class RowSum final : public Check {
 
 }  // namespace
 
-const CheckInfo kRowSum = {
+const CheckInfo kCheckRowSum = {
     .id = "row-sum",
     .summary = "the weights of every row sum to one",
     .cost = "no call of its own when other checks run",

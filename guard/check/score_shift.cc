@@ -63,7 +63,7 @@ class ScoreShift final : public Check {
 
 }  // namespace
 
-const CheckInfo kScoreShift = {
+const CheckInfo kCheckScoreShift = {
     .id = "score-shift",
     .summary = "a constant added to all scores of a row changes nothing",
     .cost = "at most 4 calls",

@@ -161,7 +161,7 @@ class SequenceIsolation final : public Check {
 
 }  // namespace
 
-const CheckInfo kSequenceIsolation = {
+const CheckInfo kCheckSequenceIsolation = {
     .id = "sequence-isolation",
     .summary = "a row depends on its own sequence alone",
     .cost = "at most 9 calls",

@@ -144,7 +144,7 @@ class Toggle final : public Check {
 
 }  // namespace
 
-const CheckInfo kToggle = {
+const CheckInfo kCheckToggle = {
     .id = "toggle",
     .summary = "switching mask, window, sink, cap or scale changes something",
     .cost = "1 call per feature of the problem",

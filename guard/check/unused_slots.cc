@@ -104,7 +104,7 @@ std::string no_unused_slot(const CheckContext& context) {
   return "every place of the tensors holds a token that some row sees";
 }
 
-const CheckInfo kUnusedSlots = {
+const CheckInfo kCheckUnusedSlots = {
     .id = "unused-slots",
     .summary = "what lies in unused slots and pages does not matter",
     .cost = "2 calls",

@@ -4,7 +4,7 @@
 
 namespace attnguard {
 
-const CheckInfo kUnusedSlotsNan = {
+const CheckInfo kCheckUnusedSlotsNan = {
     .id = "unused-slots-nan",
     .summary = "NaN in unused slots and pages stays there",
     .cost = "2 calls",

@@ -103,7 +103,7 @@ class ValueRange final : public Check {
 
 }  // namespace
 
-const CheckInfo kValueRange = {
+const CheckInfo kCheckValueRange = {
     .id = "value-range",
     .summary = "every output lies within the range of the visible values",
     .cost = "passive",

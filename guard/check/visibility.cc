@@ -76,7 +76,7 @@ class Visibility final : public Check {
 
 }  // namespace
 
-const CheckInfo kVisibility = {
+const CheckInfo kCheckVisibility = {
     .id = "visibility",
     .summary = "every row sees exactly the keys that it is declared to see",
     .cost = "at most 6 calls at any length",

@@ -5,7 +5,7 @@
 
 namespace attnguard {
 
-const CheckInfo kWeights = {
+const CheckInfo kCheckWeights = {
     .id = "weights",
     .summary =
         "the reported weights are right, and asking for them changes nothing",
