@@ -5,17 +5,13 @@
 
 #include "guard/base/rng.h"
 #include "tests/support/engines.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int kNumProblems = 100;
-#else
-constexpr int kNumProblems = 200;
-#endif
+#include "tests/support/sanitizer.h"
 
 namespace attnguard {
 namespace {
 
 constexpr std::uint64_t kCleanSeed = 20261129;
+constexpr int kNumProblems = kUnderAddressSanitizer ? 50 : 200;
 
 // Draws one choice at a time from a printed seed.
 class Draw {
@@ -126,7 +122,7 @@ TEST(CleanProblems, GiveNoFindingOnCorrectEngines) {
 
 TEST(CleanProblems, GiveTheSameResultForOneAndTwoThreads) {
   Draw draw(kCleanSeed + 1);
-  for (int n = 0; n < 20; ++n) {
+  for (int n = 0; n < (kUnderAddressSanitizer ? 7 : 20); ++n) {
     const std::string line = random_line(draw);
     for (const char* name : {"tiled", "wrong_axis"}) {
       std::string text[2];

@@ -5,18 +5,13 @@
 #include "guard/base/rng.h"
 #include "guard/probe/execute.h"
 #include "tests/support/engines.h"
-
-// Under sanitizers the long kernels run ten times slower: fewer seeds there.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int kSeeds = 1;
-constexpr std::int64_t kLongest = 4096;
-#else
-constexpr int kSeeds = 20;
-constexpr std::int64_t kLongest = 16384;
-#endif
+#include "tests/support/sanitizer.h"
 
 namespace attnguard {
 namespace {
+
+constexpr int kSeeds = kUnderAddressSanitizer ? 1 : 20;
+constexpr std::int64_t kLongest = kUnderAddressSanitizer ? 4096 : 16384;
 
 using testing::HasSubstr;
 

@@ -7,6 +7,7 @@
 
 #include "guard/report/report_table.h"
 #include "tests/ci/isolate/isolation_testing.h"
+#include "tests/support/sanitizer.h"
 
 namespace attnguard {
 namespace {
@@ -204,7 +205,8 @@ TEST(Isolation, ChangesNothingInTheReportOfAnyBuiltinEngine) {
         "head_dim=16 block_size=16 mask=causal_bottom_right",
         "num_heads=2 seq_len=20 head_dim=16 mask_form=additive "
         "mask=causal_top_left"})
-    policy.problems.push_back({problem_of(line), {}});
+    if (!kUnderAddressSanitizer || policy.problems.size() < 3)
+      policy.problems.push_back({problem_of(line), {}});
   for (const EngineListing& listing : kBuiltinAdapter.list()) {
     // Chance decides what it gives.
     if (listing.name == "builtin:nondeterministic") continue;
