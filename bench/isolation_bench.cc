@@ -37,11 +37,11 @@ class Tensors {
         memory_(engine.memory ? engine.memory : host_memory()) {
     for (TensorRole role : kRoles) {
       const std::size_t bytes = bytes_of(role);
-      void* block = memory_->allocate_guarded(bytes, kMargin);
-      if (block == nullptr) std::abort();
-      blocks_.push_back(block);
-      auto* elements =
-          reinterpret_cast<float*>(static_cast<std::byte*>(block) + kMargin);
+      const Result<void*> block = memory_->allocate_guarded(bytes, kMargin);
+      if (!block.ok()) std::abort();
+      blocks_.push_back(block.value());
+      auto* elements = reinterpret_cast<float*>(
+          static_cast<std::byte*>(block.value()) + kMargin);
       for (std::size_t i = 0; i < bytes / sizeof(float); ++i)
         elements[i] = static_cast<float>(
             near_normal(derive_seed(static_cast<std::uint64_t>(role), i)));

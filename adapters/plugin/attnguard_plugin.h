@@ -350,7 +350,8 @@ typedef struct attnguard_plugin {
   // All four, or none: tensors are then the host's, aligned to 64 bytes.
   // Copies are complete when they return; addresses may lie inside of what was
   // allocated. `size` is in bytes. Each success of allocate is followed by one
-  // release; what a failure stored is forgotten.
+  // release, and stores an address that is not NULL; what a failure stored is
+  // forgotten, and its message is what reports give as the reason.
   int (*allocate)(void* instance, uint64_t size, void** data, char* message,
                   size_t message_size);
   void (*release)(void* instance, void* data);

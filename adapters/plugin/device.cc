@@ -17,7 +17,7 @@ class DeviceMemory final : public Memory {
   explicit DeviceMemory(std::shared_ptr<Instance> instance)
       : instance_(std::move(instance)) {}
 
-  void* allocate(std::size_t size) override {
+  Result<void*> allocate(std::size_t size) override {
     return instance_->allocate(size);
   }
   void release(void* data) override { instance_->release(data); }
@@ -59,10 +59,12 @@ Status try_copies(Memory& memory, std::byte* data, std::size_t size) {
 
 Status try_memory(Memory& memory) {
   constexpr std::size_t kSize = 10007;
-  void* data = memory.allocate(kSize);
-  if (data == nullptr)
-    return {StatusCode::kOutOfMemory, "allocate() gives no memory for " +
-                                          std::to_string(kSize) + " bytes"};
+  const Result<void*> allocated = memory.allocate(kSize);
+  if (!allocated.ok())
+    return {allocated.status().code(),
+            "no memory to try its copies with (" + std::to_string(kSize) +
+                " bytes): " + allocated.status().message()};
+  void* data = allocated.value();
   Status status;
   if (memory.host_accessible() &&
       reinterpret_cast<std::uintptr_t>(data) % kAlignment != 0)

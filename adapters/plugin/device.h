@@ -10,9 +10,9 @@
 namespace attnguard::plugin {
 
 // For instances that have memory functions. Keeps the instance alive. Tries
-// the functions first: kOutOfMemory or kEngineFailure when what was copied in
-// does not come out again, or an address that the host may use is badly
-// aligned.
+// the functions first: the plugin's own error where one of them fails, and
+// kEngineFailure when what was copied in does not come out again, or an
+// address that the host may use is badly aligned.
 Result<std::shared_ptr<Memory>> device_memory(
     const std::shared_ptr<Instance>& instance);
 

@@ -150,7 +150,7 @@ Status Instance::append(const CacheAppend& tokens) {
   return status;
 }
 
-void* Instance::allocate(std::size_t bytes) {
+Result<void*> Instance::allocate(std::size_t bytes) {
   void* data = nullptr;
   bool given = false;
   const Status status = call("allocate", [&](char* message, std::size_t size) {
@@ -159,10 +159,16 @@ void* Instance::allocate(std::size_t bytes) {
     given = returned == ATTNGUARD_OK;
     return returned;
   });
-  if (status.ok()) return data;
-  // It gave memory, and its message was wrong.
-  if (given && data != nullptr) release(data);
-  return nullptr;
+  if (!status.ok()) {
+    // It gave memory, and its message was wrong.
+    if (given && data != nullptr) release(data);
+    return status;
+  }
+  if (data == nullptr)
+    return engine_failure(
+        "allocate() returned success and no memory; return "
+        "ATTNGUARD_OUT_OF_MEMORY and a message when there is none");
+  return data;
 }
 
 void Instance::release(void* data) {

@@ -40,8 +40,8 @@ class Instance {
   Status run(const AttentionCall& call);
   Status append(const CacheAppend& append);
 
-  // Of memory; see Memory. allocate: nullptr when it fails.
-  void* allocate(std::size_t size);
+  // Of memory; see Memory.
+  Result<void*> allocate(std::size_t size);
   void release(void* data);
   Status copy_in(void* to, const void* from, std::size_t size);
   Status copy_out(void* to, const void* from, std::size_t size);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,11 @@ namespace {
 // As around tensors.
 constexpr std::size_t kMargin = 4096;
 
+// By SharedArrays::Which.
+constexpr std::string_view kArrayNames[] = {"cu_seqlens_q", "cu_seqlens_kv",
+                                            "block_table"};
+static_assert(std::size(kArrayNames) == SharedArrays::kCount);
+
 }  // namespace
 
 SharedArrays::~SharedArrays() {
@@ -18,8 +24,9 @@ SharedArrays::~SharedArrays() {
     if (array.block != nullptr) memory_.release(array.block);
 }
 
-const std::int32_t* SharedArrays::share(Which which, const std::int32_t* array,
-                                        std::int64_t count) {
+Result<const std::int32_t*> SharedArrays::share(Which which,
+                                                const std::int32_t* array,
+                                                std::int64_t count) {
   Array& shared = arrays_[which];
   shared.original = array;
   if (array == nullptr) return nullptr;
@@ -27,9 +34,13 @@ const std::int32_t* SharedArrays::share(Which which, const std::int32_t* array,
       static_cast<std::size_t>(count) * sizeof(std::int32_t);
   if (shared.block == nullptr || shared.bytes != bytes) {
     if (shared.block != nullptr) memory_.release(shared.block);
+    shared.block = nullptr;
+    shared.copy = nullptr;
+    const Result<void*> block =
+        allocate_tensor(memory_, kArrayNames[which], bytes, kMargin);
+    if (!block.ok()) return block.status();
     shared.bytes = bytes;
-    shared.block = memory_.allocate_guarded(bytes, kMargin);
-    if (shared.block == nullptr) return nullptr;
+    shared.block = block.value();
     shared.copy = reinterpret_cast<std::int32_t*>(
         static_cast<std::byte*>(shared.block) + kMargin);
   }
@@ -78,11 +89,12 @@ SharedView RequestBuilder::share(std::string_view name,
 std::int64_t RequestBuilder::share(SharedArrays::Which which,
                                    const std::int32_t* array,
                                    std::int64_t count) {
-  const std::int32_t* copy = arrays_.share(which, array, count);
-  if (array != nullptr && copy == nullptr)
-    status_ = {StatusCode::kOutOfMemory,
-               "no memory for the index arrays of the call"};
-  return place("index", copy);
+  const Result<const std::int32_t*> copy = arrays_.share(which, array, count);
+  if (!copy.ok()) {
+    status_ = copy.status();
+    return -1;
+  }
+  return place("index", copy.value());
 }
 
 Result<Request> RequestBuilder::finished() {
@@ -120,7 +132,7 @@ Result<Request> RequestBuilder::build(const CacheAppend& append) {
   request_.key = share("key", append.key);
   request_.value = share("value", append.value);
   const std::int64_t batch = append.problem->batch;
-  arrays_.share(SharedArrays::kCuSeqlensQ, nullptr, 0);
+  share(SharedArrays::kCuSeqlensQ, nullptr, 0);
   request_.cu_seqlens_kv =
       share(SharedArrays::kCuSeqlensKv, append.cu_seqlens_kv, batch + 1);
   request_.block_table = share(SharedArrays::kBlockTable, append.block_table,

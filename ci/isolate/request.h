@@ -25,9 +25,10 @@ class SharedArrays {
 
   enum Which { kCuSeqlensQ, kCuSeqlensKv, kBlockTable, kCount };
 
-  // Copies the array; nullptr when it is absent or there is no memory.
-  const std::int32_t* share(Which which, const std::int32_t* array,
-                            std::int64_t count);
+  // Copies the array; nullptr when it is absent. The memory's status when it
+  // gives none.
+  Result<const std::int32_t*> share(Which which, const std::int32_t* array,
+                                    std::int64_t count);
 
   // What the engine changed in a copy is changed in the array, too: the guard
   // compares that.

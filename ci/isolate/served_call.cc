@@ -1,6 +1,7 @@
 #include "ci/isolate/served_call.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace attnguard {
@@ -17,6 +18,24 @@ std::int64_t first_byte(const SharedBlock& block) {
 }
 std::size_t num_bytes(const SharedBlock& block) {
   return static_cast<std::size_t>(block.size + 2 * block.margin);
+}
+
+// What the guard calls the tensor that lies in the block.
+std::string_view name_in_block(const Request& request,
+                               const SharedBlock& block) {
+  const std::pair<std::string_view, std::int64_t> tensors[] = {
+      {"query", request.query.offset},
+      {"key", request.key.offset},
+      {"value", request.value.offset},
+      {"output", request.output.offset},
+      {"softmax_lse", request.softmax_lse.offset},
+      {"weights", request.weights.offset},
+      {"new_key", request.new_key.offset},
+      {"new_value", request.new_value.offset},
+      {"mask", request.mask}};
+  for (const auto& [name, offset] : tensors)
+    if (offset == block.tensor) return name;
+  return "call's";
 }
 
 }  // namespace
@@ -136,16 +155,15 @@ Status ServedCalls::stage(const Request& request, const Tripwire& memory) {
   if (!has_all) {
     release_staged();
     for (const SharedBlock& block : wanted) {
-      void* data = engine_.memory->allocate_guarded(
-          static_cast<std::size_t>(block.size),
-          static_cast<std::size_t>(block.margin));
-      if (data == nullptr) {
+      const Result<void*> data =
+          allocate_tensor(*engine_.memory, name_in_block(request, block),
+                          static_cast<std::size_t>(block.size),
+                          static_cast<std::size_t>(block.margin));
+      if (!data.ok()) {
         release_staged();
-        return {StatusCode::kOutOfMemory,
-                "no memory of the engine's own for a tensor of " +
-                    std::to_string(block.size) + " bytes"};
+        return data.status();
       }
-      staged_.push_back({block, data});
+      staged_.push_back({block, data.value()});
     }
   }
   for (const Staged& staged : staged_) {

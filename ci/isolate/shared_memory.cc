@@ -120,10 +120,19 @@ void SharedMemory::give_range(std::int64_t begin, std::int64_t end) {
     free_[begin] = end;
 }
 
-void* SharedMemory::allocate_guarded(std::size_t size, std::size_t margin) {
+Status SharedMemory::no_room(std::size_t size) const {
+  return {StatusCode::kOutOfMemory,
+          "the memory that is shared with the engine's process (" +
+              std::to_string(size_) + " bytes) has no " + std::to_string(size) +
+              " bytes in one piece left; --no-isolate runs the engine in this "
+              "process"};
+}
+
+Result<void*> SharedMemory::allocate_guarded(std::size_t size,
+                                             std::size_t margin) {
   if (size >= static_cast<std::size_t>(size_) ||
       margin >= static_cast<std::size_t>(size_))
-    return nullptr;
+    return no_room(size);
   SharedBlock block;
   block.size = static_cast<std::int64_t>(size);
   block.margin = static_cast<std::int64_t>(margin);
@@ -132,16 +141,17 @@ void* SharedMemory::allocate_guarded(std::size_t size, std::size_t margin) {
   const std::int64_t around = whole_pages(block.margin);
   const std::int64_t bytes = whole_pages(used) + 2 * around;
   block.begin = take_range(bytes + kGapBytes);
-  if (block.begin < 0) return nullptr;
+  if (block.begin < 0) return no_room(size);
   block.end = block.begin + bytes;
   block.tensor = block.end - around - used;
   // A page that cannot be had would be a SIGBUS when it is first touched.
   if (bytes > 0 && fallocate(fd_, 0, block.begin, bytes) != 0) {
+    const Status status = failed("fallocate");  // Before errno changes.
     give_range(block.begin, block.end + kGapBytes);
-    return nullptr;
+    return status;
   }
   blocks_[block.begin] = block;
-  return base_ + block.tensor - block.margin;
+  return static_cast<void*>(base_ + block.tensor - block.margin);
 }
 
 void SharedMemory::release(void* data) {

@@ -41,10 +41,10 @@ class SharedMemory final : public Memory {
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  void* allocate(std::size_t size) override {
+  Result<void*> allocate(std::size_t size) override {
     return allocate_guarded(size, 0);
   }
-  void* allocate_guarded(std::size_t size, std::size_t margin) override;
+  Result<void*> allocate_guarded(std::size_t size, std::size_t margin) override;
   void release(void* data) override;
   Status copy_in(void* to, const void* from, std::size_t size) override;
   Status copy_out(void* to, const void* from, std::size_t size) override;
@@ -66,6 +66,7 @@ class SharedMemory final : public Memory {
  private:
   SharedMemory(int fd, std::byte* base, std::int64_t size);
 
+  Status no_room(std::size_t size) const;
   std::int64_t take_range(std::int64_t bytes);  // -1: there is none
   void give_range(std::int64_t begin, std::int64_t end);
 

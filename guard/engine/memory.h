@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "guard/base/status.h"
@@ -24,15 +25,18 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  // nullptr when there is not enough memory. `size` is in bytes.
-  virtual void* allocate(std::size_t size) = 0;
+  // `size` is in bytes. Never a success with nullptr: the message of a failure
+  // is what the user reads, so it must say what this memory knows of the cause.
+  // kOutOfMemory when there is not enough; kEngineFailure makes the call an
+  // error of the engine's.
+  virtual Result<void*> allocate(std::size_t size) = 0;
   virtual void release(void* data) = 0;
 
   // Memory for a tensor of `size` bytes with `margin` bytes before and after
   // it; the tensor starts `margin` bytes behind what is returned, and
   // release() takes what is returned. Engines own nothing of the margins, so
   // memory that can tell puts their pages out of bounds.
-  virtual void* allocate_guarded(std::size_t size, std::size_t margin) {
+  virtual Result<void*> allocate_guarded(std::size_t size, std::size_t margin) {
     return allocate(size + 2 * margin);
   }
 
@@ -49,6 +53,12 @@ class Memory {
 };
 
 std::shared_ptr<Memory> host_memory();
+
+// memory.allocate_guarded() for the tensor called `name`. A failure keeps its
+// code, and its message is preceded by the tensor and its size. A success with
+// nullptr, which an old implementation may still return, is kEngineFailure.
+Result<void*> allocate_tensor(Memory& memory, std::string_view name,
+                              std::size_t size, std::size_t margin);
 
 }  // namespace attnguard
 

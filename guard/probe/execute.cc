@@ -47,10 +47,10 @@ class MaskBuffer {
     size_ = mask.size();
     if (problem.mask_form == MaskForm::kAdditive)
       element_size_ = dtype_size(problem.dtype);
-    data_ =
-        static_cast<std::byte*>(memory.allocate_guarded(size_, kGuardBytes));
-    if (data_ == nullptr)
-      return {StatusCode::kOutOfMemory, "no memory for the mask tensor"};
+    const Result<void*> data =
+        allocate_tensor(memory, "mask", size_, kGuardBytes);
+    if (!data.ok()) return data.status();
+    data_ = static_cast<std::byte*>(data.value());
     bytes_.assign(size_ + 2 * kGuardBytes, kGuardByte);
     std::copy(mask.begin(), mask.end(), bytes_.begin() + kGuardBytes);
     return memory.copy_in(data_, bytes_.data(), bytes_.size());
@@ -168,16 +168,10 @@ struct Executor::Tensors {
 };
 
 Status Executor::Tensors::allocate(Memory& memory) {
-  const auto place = [&](GuardedBuffer& buffer, TensorRole role) -> Status {
-    if (buffer.allocate(memory, tensor_role_name(role), problem->dtype_of(role),
-                        place_tensor(*problem, role)))
-      return ok_status();
-    return {StatusCode::kOutOfMemory,
-            "no memory for the " + std::string(tensor_role_name(role)) +
-                " tensor: " + std::to_string(problem->extent(role)) +
-                " elements of " +
-                std::string(dtype_name(problem->dtype_of(role))) +
-                "; use a smaller problem"};
+  const auto place = [&](GuardedBuffer& buffer, TensorRole role) {
+    return buffer.allocate(memory, tensor_role_name(role),
+                           problem->dtype_of(role),
+                           place_tensor(*problem, role));
   };
   if (Status status = place(query, TensorRole::kQuery); !status.ok())
     return status;
@@ -208,11 +202,9 @@ Status Executor::Tensors::allocate_side(Memory& memory, SideBuffer& buffer,
                                         const Shape4& shape) {
   if (buffer && buffer->placement().shape == shape) return ok_status();
   buffer = std::make_unique<GuardedBuffer>();
-  if (buffer->allocate(memory, name, dtype, dense_placement(shape)))
-    return ok_status();
-  buffer.reset();
-  return {StatusCode::kOutOfMemory,
-          "no memory for the " + std::string(name) + " tensor"};
+  Status status = buffer->allocate(memory, name, dtype, dense_placement(shape));
+  if (!status.ok()) buffer.reset();
+  return status;
 }
 
 void Executor::Tensors::fill(const PlannedCall& planned) {
@@ -314,8 +306,11 @@ Status Executor::prepare(const PlannedCall& planned, Tensors*& tensors) {
     derived_->problem = wanted.get();
     derived_->largest =
         numerics_of(engine_, *wanted).largest_input(wanted->dtype);
-    if (Status status = derived_->allocate(*memory_); !status.ok())
+    if (Status status = derived_->allocate(*memory_); !status.ok()) {
+      // The next call with this problem must not find half of its tensors.
+      derived_.reset();
       return status;
+    }
   }
   tensors = derived_.get();
   return ok_status();

@@ -69,7 +69,8 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Allocates the tensors. kOutOfMemory says how many bytes were wanted.
+  // Allocates the tensors. On failure the status is the memory's, and says for
+  // which tensor and how many bytes were wanted.
   Status allocate();
 
   // Runs plan.calls()[index] and fills `seen`. On failure the status is the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "guard/base/rng.h"
@@ -48,17 +49,18 @@ GuardedBuffer::~GuardedBuffer() {
   if (device_ != nullptr) memory_->release(device_);
 }
 
-bool GuardedBuffer::allocate(Memory& memory, std::string_view name, Dtype dtype,
-                             Placement placement) {
+Status GuardedBuffer::allocate(Memory& memory, std::string_view name,
+                               Dtype dtype, Placement placement) {
   memory_ = &memory;
   name_ = name;
   dtype_ = dtype;
   placement_ = std::move(placement);
   tensor_bytes_ =
       static_cast<std::size_t>(placement_.extent) * dtype_size(dtype_);
-  device_ = static_cast<std::byte*>(
-      memory.allocate_guarded(tensor_bytes_, kGuardBytes));
-  if (device_ == nullptr) return false;
+  const Result<void*> data =
+      allocate_tensor(memory, name, tensor_bytes_, kGuardBytes);
+  if (!data.ok()) return data.status();
+  device_ = static_cast<std::byte*>(data.value());
   try {
     if (!memory.host_accessible()) staging_.resize(total_bytes());
     std::int64_t rows = 0;
@@ -68,10 +70,13 @@ bool GuardedBuffer::allocate(Memory& memory, std::string_view name, Dtype dtype,
     }
     hashes_.resize(static_cast<std::size_t>(rows));
   } catch (const std::bad_alloc&) {
-    return false;
+    return {StatusCode::kOutOfMemory,
+            "no host memory to check the " + std::string(name) + " tensor (" +
+                std::to_string(tensor_bytes_) +
+                " bytes) with; a smaller problem needs less"};
   }
   write_guards();
-  return true;
+  return ok_status();
 }
 
 std::int64_t GuardedBuffer::elements() const {

@@ -35,10 +35,10 @@ class GuardedBuffer {
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
   ~GuardedBuffer();
 
-  // False when there is not enough memory. `memory` must outlive the buffer;
-  // `name` is what faults call the tensor.
-  bool allocate(Memory& memory, std::string_view name, Dtype dtype,
-                Placement placement);
+  // The memory's own status and message when it gives none. `memory` must
+  // outlive the buffer; `name` is what faults call the tensor.
+  Status allocate(Memory& memory, std::string_view name, Dtype dtype,
+                  Placement placement);
 
   bool is_allocated() const { return device_ != nullptr; }
   TensorView host_view() { return view(host()); }

@@ -42,5 +42,36 @@ TEST(PluginIsolation, CrashHangAndOverrunAreThreeFindingsAndTheRestIsReported) {
   EXPECT_THAT(problems[5].dump(), HasSubstr("read past the end of the key"));
 }
 
+// In the plugin's process and in this one.
+TEST(PluginIsolation, WhatThePluginSaysOfItsMemoryReachesTheReport) {
+  Surroundings surroundings;
+  surroundings.worker = ATTNGUARD_COMMAND;
+  const auto problem_of_fault = [&](const std::string& fault,
+                                    const std::string& where) {
+    const std::string engine = "plugin:" + plugin_path("device") + ",fault=";
+    std::vector<std::string> words = {"check",     "--engine", engine + fault,
+                                      "--format",  "json",     "--problem",
+                                      kTinyProblem};
+    if (!where.empty()) words.push_back(where);
+    const Outcome outcome = run_words(words, surroundings);
+    SCOPED_TRACE(outcome.err);
+    const Json report = Json::parse(outcome.out);
+    return report["runs"][0]["problems"][0];
+  };
+  for (const char* where : {"", "--no-isolate"}) {
+    SCOPED_TRACE(where);
+    EXPECT_THAT(problem_of_fault("memory-ends", where).dump(),
+                HasSubstr("no memory for the query tensor (640 bytes): "
+                          "allocate() returned 'out of memory': cuMemAlloc: "
+                          "out of memory, 3 MiB free"));
+    const Json fails = problem_of_fault("memory-fails", where);
+    EXPECT_EQ(fails["verdict"], "engine_error");
+    EXPECT_THAT(fails.dump(), HasSubstr("allocate() returned 'failed': "
+                                        "cuMemAlloc: device lost"));
+    EXPECT_THAT(problem_of_fault("memory-nulls", where).dump(),
+                HasSubstr("allocate() returned success and no memory"));
+  }
+}
+
 }  // namespace
 }  // namespace attnguard

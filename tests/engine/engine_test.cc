@@ -83,8 +83,9 @@ TEST(NumericsOf, AreTheEnginesOwnOrFollowTheDtype) {
 TEST(HostMemory, IsAlignedAndCopiesBothWays) {
   const auto memory = host_memory();
   EXPECT_TRUE(memory->host_accessible());
-  void* data = memory->allocate(100);
-  ASSERT_NE(data, nullptr);
+  const Result<void*> allocated = memory->allocate(100);
+  ASSERT_TRUE(allocated.ok()) << allocated.status().message();
+  void* data = allocated.value();
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % 64, 0u);
   const char text[] = "attention";
   char back[sizeof(text)] = {};
@@ -93,6 +94,15 @@ TEST(HostMemory, IsAlignedAndCopiesBothWays) {
   EXPECT_STREQ(back, text);
   memory->release(data);
 }
+
+#if !defined(__SANITIZE_ADDRESS__)  // Which ends the process instead.
+TEST(HostMemory, SaysHowMuchThereIsNot) {
+  const Status status = host_memory()->allocate(std::size_t{1} << 62).status();
+  EXPECT_EQ(status.code(), StatusCode::kOutOfMemory);
+  EXPECT_EQ(status.message(),
+            "the host has no 4611686018427387904 bytes in one piece");
+}
+#endif
 
 }  // namespace
 }  // namespace attnguard

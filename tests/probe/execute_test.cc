@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <iterator>
 #include <set>
 
 #include "guard/probe/random.h"
@@ -12,12 +13,16 @@ namespace attnguard {
 namespace {
 
 // Memory that the host may not touch directly: allocations are known, and
-// every byte goes through the copies.
+// every byte goes through the copies. There may be too little of it.
 class CountingMemory final : public Memory {
  public:
-  void* allocate(std::size_t size) override {
-    void* data = host_memory()->allocate(size);
-    live_.insert(data);
+  Result<void*> allocate(std::size_t size) override {
+    if (static_cast<int>(live_.size()) >= most_) {
+      if (is_silent_) return nullptr;
+      return Status(StatusCode::kOutOfMemory, "the shelf is full");
+    }
+    Result<void*> data = host_memory()->allocate(size);
+    if (data.ok()) live_.insert(data.value());
     return data;
   }
   void release(void* data) override {
@@ -38,6 +43,8 @@ class CountingMemory final : public Memory {
 
   std::set<void*> live_;
   int copies_in_ = 0, copies_out_ = 0;
+  int most_ = 1000;         // Allocations that live at once.
+  bool is_silent_ = false;  // What is too many is a success with nullptr.
 };
 
 struct OneCall {
@@ -153,6 +160,62 @@ TEST(Executor, WorksOnMemoryThatTheHostReachesOnlyByCopies) {
   EXPECT_GE(memory->copies_in_, 4 * result.engine_calls);
   EXPECT_GE(memory->copies_out_, 4 * result.engine_calls);
   EXPECT_TRUE(memory->live_.empty()) << "everything is released";
+}
+
+TEST(Executor, SaysWhichTensorGotNoMemoryAndWhatTheMemorySays) {
+  const auto memory = std::make_shared<CountingMemory>();
+  Engine engine = builtin("tiled");
+  engine.memory = memory;
+  const char* tensors[] = {"query", "key", "value", "output", "mask"};
+  const char* bytes[] = {"128", "128", "128", "128", "16"};
+  for (std::size_t i = 0; i < std::size(tensors); ++i) {
+    memory->most_ = static_cast<int>(i);
+    const ProblemResult result =
+        run_problem(engine, "seq_len=4 head_dim=8 mask_form=boolean");
+    EXPECT_EQ(result.verdict, Verdict::kInconclusive);
+    EXPECT_EQ(result.note, "no memory for the " + std::string(tensors[i]) +
+                               " tensor (" + bytes[i] +
+                               " bytes): the shelf is full; a smaller problem "
+                               "needs less");
+    EXPECT_TRUE(memory->live_.empty()) << tensors[i];
+  }
+}
+
+TEST(Executor, TakesNoSuccessWithoutMemory) {
+  const auto memory = std::make_shared<CountingMemory>();
+  memory->most_ = 0;
+  memory->is_silent_ = true;
+  Engine engine = builtin("textbook");
+  engine.memory = memory;
+  const ProblemResult result = run_problem(engine, "seq_len=4 head_dim=8");
+  EXPECT_EQ(result.verdict, Verdict::kEngineError);
+  EXPECT_EQ(result.note,
+            "no memory for the query tensor (128 bytes): the engine's memory "
+            "returned success and no memory");
+}
+
+TEST(Executor, FailsAgainWhereADerivedProblemFoundNoMemory) {
+  const auto memory = std::make_shared<CountingMemory>();
+  memory->most_ = 6;  // Four tensors of the problem, half of the other's.
+  OneCall one("seq_len=4 head_dim=8");
+  const auto derived =
+      std::make_shared<const Problem>(problem_of("seq_len=3 head_dim=8"));
+  one.plan.request(std::make_shared<RandomScores>(*derived, 1),
+                   std::make_shared<RandomValues>(*derived, 1),
+                   {.problem = derived});
+  Engine engine = builtin("textbook");
+  engine.memory = memory;
+  Executor executor(engine, one.problem);
+  ASSERT_TRUE(executor.allocate().ok());
+  ASSERT_EQ(one.plan.calls().size(), 2u);
+  for (int tries = 0; tries < 2; ++tries) {
+    Observation seen;
+    const Status status = executor.run(one.plan, 1, seen);
+    EXPECT_EQ(status.code(), StatusCode::kOutOfMemory);
+    EXPECT_NE(status.message().find("value tensor (96 bytes)"),
+              std::string::npos)
+        << status.message();
+  }
 }
 
 TEST(Executor, ReportsAThrowingEngineAsAnEngineError) {

@@ -173,8 +173,9 @@ TEST(PluginWindow, IsNoneWhereTheMaskIsNone) {
 TEST(PretendDevice, RefusesTheHost) {
   const Engine engine = plugin_engine("device");
   ASSERT_NE(engine.memory, nullptr);
-  void* data = engine.memory->allocate(5000);
-  ASSERT_NE(data, nullptr);
+  const Result<void*> allocated = engine.memory->allocate(5000);
+  ASSERT_TRUE(allocated.ok()) << allocated.status().message();
+  void* data = allocated.value();
   const char sent[3] = {'a', 'b', 'c'};
   char received[3] = {};
   EXPECT_TRUE(engine.memory->copy_in(data, sent, 3).ok());

@@ -5,18 +5,23 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 
 namespace attnguard::plugin {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 // What the fake plugin does, and what was done to it.
 struct FakePlugin {
   bool create_overruns = false;
   bool allocate_overruns = false;
   int allocate_returns = ATTNGUARD_OK;
+  const char* allocate_says = "";
+  bool allocate_stores_nothing = false;
   int num_destroyed = 0;
   std::vector<void*> released;
 };
@@ -52,7 +57,8 @@ int fake_run(void*, const attnguard_call*, char*, std::size_t) {
 
 int fake_allocate(void*, std::uint64_t, void** data, char* message,
                   std::size_t size) {
-  *data = fake_memory;
+  *data = fake->allocate_stores_nothing ? nullptr : fake_memory;
+  std::snprintf(message, size, "%s", fake->allocate_says);
   if (fake->allocate_overruns) overrun_message(message, size);
   return fake->allocate_returns;
 }
@@ -107,7 +113,10 @@ TEST(PluginInstance, GivesBackMemoryThatCameWithAnOverrunMessage) {
   plugin.allocate_overruns = true;
   const auto opened = open(plugin);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
-  EXPECT_EQ(opened.value()->allocate(64), nullptr);
+  const Status status = opened.value()->allocate(64).status();
+  EXPECT_EQ(status.code(), StatusCode::kEngineFailure);
+  EXPECT_THAT(status.message(),
+              HasSubstr("allocate() wrote past the end of its message buffer"));
   EXPECT_EQ(plugin.released, std::vector<void*>{fake_memory});
 }
 
@@ -116,7 +125,47 @@ TEST(PluginInstance, ForgetsWhatAFailedAllocateStored) {
   plugin.allocate_returns = ATTNGUARD_OUT_OF_MEMORY;
   const auto opened = open(plugin);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
-  EXPECT_EQ(opened.value()->allocate(64), nullptr);
+  const Status status = opened.value()->allocate(64).status();
+  EXPECT_EQ(status.code(), StatusCode::kOutOfMemory);
+  EXPECT_EQ(status.message(),
+            "allocate() returned 'out of memory' and gave no message");
+  EXPECT_TRUE(plugin.released.empty());
+}
+
+TEST(PluginInstance, AFailedAllocateKeepsItsCodeAndItsMessage) {
+  const std::pair<int, StatusCode> cases[] = {
+      {ATTNGUARD_INVALID_ARGUMENT, StatusCode::kInvalidArgument},
+      {ATTNGUARD_UNSUPPORTED, StatusCode::kUnsupported},
+      {ATTNGUARD_OUT_OF_MEMORY, StatusCode::kOutOfMemory},
+      {ATTNGUARD_FAILED, StatusCode::kEngineFailure},
+      {77, StatusCode::kEngineFailure},
+  };
+  for (const auto& [returns, code] : cases) {
+    SCOPED_TRACE(returns);
+    FakePlugin plugin;
+    plugin.allocate_returns = returns;
+    plugin.allocate_says = "cuMemAlloc: out of memory, 3 MiB free";
+    const auto opened = open(plugin);
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    const Status status = opened.value()->allocate(64).status();
+    EXPECT_EQ(status.code(), code);
+    EXPECT_THAT(status.message(), StartsWith("allocate() returned "));
+    EXPECT_THAT(status.message(),
+                EndsWith(": cuMemAlloc: out of memory, 3 MiB free"));
+  }
+}
+
+TEST(PluginInstance, SuccessWithoutMemoryIsThePluginsFault) {
+  FakePlugin plugin;
+  plugin.allocate_stores_nothing = true;
+  plugin.allocate_says = "fine";
+  const auto opened = open(plugin);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  const Result<void*> data = opened.value()->allocate(64);
+  ASSERT_FALSE(data.ok());
+  EXPECT_EQ(data.status().code(), StatusCode::kEngineFailure);
+  EXPECT_THAT(data.status().message(),
+              HasSubstr("allocate() returned success and no memory"));
   EXPECT_TRUE(plugin.released.empty());
 }
 

@@ -143,7 +143,11 @@ TEST(OpenPlugin, SaysWhatThePluginDoesWrong) {
   expect_refused(open_plugin("fixture", ",colour=red"),
                  StatusCode::kInvalidArgument, "unknown option 'colour'");
   expect_refused(open_plugin("device", ",fault=no-memory"),
-                 StatusCode::kOutOfMemory, "allocate() gives no memory");
+                 StatusCode::kOutOfMemory,
+                 "no memory to try its copies with (10007 bytes): allocate() "
+                 "returned 'out of memory': device is full");
+  expect_refused(open_plugin("device", ",fault=null-memory"), failure,
+                 "allocate() returned success and no memory");
   expect_refused(open_plugin("device", ",fault=copy-garbles"), failure,
                  "copy_out() does not return what copy_in() was given");
   expect_refused(open_plugin("device", ",memory=shared,fault=misaligned"),
@@ -165,9 +169,9 @@ TEST(OpenPlugin, ClosesTheLibraryWithTheLastCopyOfTheEngine) {
   }
   ASSERT_NE(memory, nullptr);
   EXPECT_TRUE(loaded());
-  void* data = memory->allocate(100);
-  EXPECT_NE(data, nullptr);
-  memory->release(data);
+  const Result<void*> data = memory->allocate(100);
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  memory->release(data.value());
   memory.reset();
   EXPECT_FALSE(loaded());
   EXPECT_FALSE(open_plugin("device", ",fault=describe-fails").ok());

@@ -188,6 +188,29 @@ TEST(PluginRun, SaysHowACallFailed) {
   expect_failure("numerics-overrun", "numerics() wrote past the end");
 }
 
+// What the plugin's own code makes of a failure: out of memory says nothing
+// against the kernel, and anything else is an error of the engine's.
+TEST(PluginRun, TheNoteSaysWhyThePluginGaveNoMemory) {
+  const auto run = [](const std::string& fault) {
+    return run_problem(plugin_engine("device", ",fault=" + fault), kTiny);
+  };
+  const ProblemResult ends = run("memory-ends");
+  EXPECT_EQ(ends.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(ends.note,
+            "no memory for the query tensor (640 bytes): allocate() returned "
+            "'out of memory': cuMemAlloc: out of memory, 3 MiB free; a smaller "
+            "problem needs less");
+  const ProblemResult fails = run("memory-fails");
+  EXPECT_EQ(fails.verdict, Verdict::kEngineError);
+  EXPECT_EQ(fails.note,
+            "no memory for the query tensor (640 bytes): allocate() returned "
+            "'failed': cuMemAlloc: device lost");
+  const ProblemResult nulls = run("memory-nulls");
+  EXPECT_EQ(nulls.verdict, Verdict::kEngineError);
+  EXPECT_THAT(nulls.note,
+              HasSubstr("allocate() returned success and no memory"));
+}
+
 TEST(PluginRun, ALieAboutCapabilitiesIsCalledOne) {
   const Engine engine = plugin_engine("fixture", ",fault=lies");
   EXPECT_TRUE(run_tiny(engine, "fp32").ok());

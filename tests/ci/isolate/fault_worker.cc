@@ -3,7 +3,8 @@
 //
 //   fault:engine,7=crash,9=hang       fault:engine,open=exit
 //
-// fault:device has memory of its own and takes tensors there alone.
+// fault:device has memory of its own and takes tensors there alone; with
+// memory=ends there is none, and with memory=null it says that there is.
 #include <omp.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -19,6 +20,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "adapters/adapter.h"
 #include "ci/isolate/worker.h"
@@ -126,9 +128,15 @@ void misbehave(const std::string& how, const AttentionCall& call) {
 // Memory that the host must not touch: it says so, and knows its blocks.
 class DeviceMemory final : public Memory {
  public:
-  void* allocate(std::size_t size) override {
-    void* data = host_memory()->allocate(size);
-    blocks_[static_cast<std::byte*>(data)] = size;
+  explicit DeviceMemory(std::string fault) : fault_(std::move(fault)) {}
+
+  Result<void*> allocate(std::size_t size) override {
+    if (fault_ == "ends")
+      return Status(StatusCode::kOutOfMemory,
+                    "the pretend device has 3 MiB left");
+    if (fault_ == "null") return nullptr;
+    Result<void*> data = host_memory()->allocate(size);
+    if (data.ok()) blocks_[static_cast<std::byte*>(data.value())] = size;
     return data;
   }
   void release(void* data) override {
@@ -158,11 +166,12 @@ class DeviceMemory final : public Memory {
     return ok_status();
   }
 
+  std::string fault_;
   std::map<std::byte*, std::size_t> blocks_;
 };
 
-void give_own_memory(Engine& engine) {
-  const auto memory = std::make_shared<DeviceMemory>();
+void give_own_memory(Engine& engine, const std::string& fault) {
+  const auto memory = std::make_shared<DeviceMemory>(fault);
   engine.memory = memory;
   engine.run = [run = engine.run, memory](const AttentionCall& call) {
     const std::byte* mask = call.mask.data;
@@ -199,7 +208,8 @@ Result<Engine> open(const std::string& text) {
       if (problem.seq_len_q[0] == 7) crash();
       return std::string();
     };
-  if (spec.value().engine == "device") give_own_memory(engine);
+  if (spec.value().engine == "device")
+    give_own_memory(engine, faults["memory"]);
   engine.run = [run = engine.run, faults](const AttentionCall& call) {
     const auto fault = faults.find(std::to_string(call.problem->len_q(0)));
     if (fault != faults.end()) misbehave(fault->second, call);

@@ -49,6 +49,25 @@ TEST(Isolation, MakesEveryDeathAnErrorThatSaysWhatRanAndHowItDied) {
   EXPECT_THAT(note_of("stack"), HasSubstr("died of signal 11"));
 }
 
+TEST(Isolation, SaysWhyTheEnginesOwnMemoryGaveNone) {
+  const auto note = [](const std::string& fault) {
+    const ProblemResult result =
+        run_problem(isolated("fault:device,memory=" + fault,
+                             ATTNGUARD_FAULT_WORKER, std::chrono::seconds(60)),
+                    kGood);
+    EXPECT_EQ(result.verdict, Verdict::kEngineError) << findings_text(result);
+    return result.note;
+  };
+  EXPECT_EQ(note("ends"),
+            "engine 'fault:device,memory=ends' failed: no memory for the query "
+            "tensor (2560 bytes): the pretend device has 3 MiB left; a smaller "
+            "problem needs less");
+  EXPECT_THAT(note("null"),
+              HasSubstr("no memory for the query tensor (2560 bytes): the "
+                        "engine's memory returned success and no memory"));
+  EXPECT_THAT(children(), IsEmpty());
+}
+
 TEST(Isolation, EndsWhatHangs) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(note_of("hang"),

@@ -1,14 +1,19 @@
 #include "ci/isolate/shared_memory.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <set>
+#include <string>
 
 #include "guard/base/rng.h"
 
 namespace attnguard {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
 
 constexpr std::size_t kMargin = 4096;
 
@@ -18,11 +23,16 @@ std::shared_ptr<SharedMemory> memory() {
   return made.value();
 }
 
+std::byte* guarded_block(SharedMemory& shared, std::size_t size) {
+  const Result<void*> block = shared.allocate_guarded(size, kMargin);
+  EXPECT_TRUE(block.ok()) << block.status().message();
+  return block.ok() ? static_cast<std::byte*>(block.value()) : nullptr;
+}
+
 TEST(SharedMemory, EndsTensorsWhereAPageEndsAndAlignsTheirStarts) {
   const auto shared = memory();
   for (std::size_t size : {1, 63, 64, 100, 4096, 5000, 1 << 20}) {
-    auto* block =
-        static_cast<std::byte*>(shared->allocate_guarded(size, kMargin));
+    std::byte* block = guarded_block(*shared, size);
     ASSERT_NE(block, nullptr);
     const std::byte* tensor = block + kMargin;
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor) % 64, 0u);
@@ -53,8 +63,7 @@ TEST(SharedMemory, BlocksNeverOverlapAndTheirPlacesAreUsedAgain) {
       continue;
     }
     const std::size_t size = mix_bits(n + 2) % 300000;
-    auto* block =
-        static_cast<std::byte*>(shared->allocate_guarded(size, kMargin));
+    std::byte* block = guarded_block(*shared, size);
     ASSERT_NE(block, nullptr);
     std::memset(block, static_cast<int>((size + 2 * kMargin) % 251),
                 size + 2 * kMargin);
@@ -66,9 +75,15 @@ TEST(SharedMemory, BlocksNeverOverlapAndTheirPlacesAreUsedAgain) {
 
 TEST(SharedMemory, GivesNothingForMoreThanThereIs) {
   const auto shared = memory();
-  EXPECT_EQ(shared->allocate_guarded(SIZE_MAX, kMargin), nullptr);
-  EXPECT_EQ(shared->allocate_guarded(std::size_t{1} << 60, kMargin), nullptr);
-  EXPECT_NE(shared->allocate_guarded(0, kMargin), nullptr);
+  for (std::size_t size : {SIZE_MAX, std::size_t{1} << 60}) {
+    const Status status = shared->allocate_guarded(size, kMargin).status();
+    EXPECT_EQ(status.code(), StatusCode::kOutOfMemory);
+    EXPECT_THAT(status.message(),
+                AllOf(HasSubstr("shared with the engine's process"),
+                      HasSubstr("no " + std::to_string(size) + " bytes"),
+                      HasSubstr("--no-isolate")));
+  }
+  EXPECT_NE(guarded_block(*shared, 0), nullptr);
   EXPECT_EQ(shared->find(&shared), nullptr);
   shared->release(nullptr);
 }

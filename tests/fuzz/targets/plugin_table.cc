@@ -132,12 +132,16 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Numerics says = instance.numerics(problem);
   require(says.max_input >= 0 && says.key_error >= 0 && says.value_error >= 0,
           "impossible numerics are believed");
-  if (instance.has_memory())
-    if (void* place = instance.allocate(64)) {
-      char here[64] = {};
-      static_cast<void>(instance.copy_in(place, here, sizeof here));
-      static_cast<void>(instance.copy_out(here, place, sizeof here));
-      instance.release(place);
-    }
+  if (!instance.has_memory()) return 0;
+  const Result<void*> place = instance.allocate(64);
+  if (!place.ok()) {
+    require(!place.status().message().empty(), "an error without a message");
+    return 0;
+  }
+  require(place.value() != nullptr, "a success without memory");
+  char here[64] = {};
+  static_cast<void>(instance.copy_in(place.value(), here, sizeof here));
+  static_cast<void>(instance.copy_out(here, place.value(), sizeof here));
+  instance.release(place.value());
   return 0;
 }
