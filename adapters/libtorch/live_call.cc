@@ -153,7 +153,7 @@ void LiveCall::allowed(const RowPlace& row, KeyRanges& out) const {
     if (shows(row.batch, row.q_index, j)) out.append(j, j + 1);
 }
 
-std::string LiveCall::wrong_mask(std::uint64_t& judged) const {
+std::optional<Finding> LiveCall::wrong_mask(std::uint64_t& judged) const {
   if (!ruled_ || (seen_.mask.data == nullptr && !seen_.is_causal)) return {};
   KeyRanges owed;
   for (std::int64_t b = 0; b < problem_.batch; ++b)
@@ -163,15 +163,21 @@ std::string LiveCall::wrong_mask(std::uint64_t& judged) const {
         ++judged;
         const bool shown = shows(b, i, j);
         if (shown == owed.contains(j)) continue;
-        return place_text(b, i) + ": the mask " + (shown ? "shows" : "hides") +
-               " key " + std::to_string(j) + ", against " +
-               problem_.mask.text();
+        Finding found = {
+            .kind = shown ? FindingKind::kLeak : FindingKind::kMiss,
+            .batch = b,
+            .query = i,
+            .key = j};
+        found.message = place_text(b, i) + ": the mask " +
+                        (shown ? "shows" : "hides") + " key " +
+                        std::to_string(j) + ", against " + problem_.mask.text();
+        return found;
       }
     }
   return {};
 }
 
-std::string LiveCall::wrong_weights(std::uint64_t& judged) const {
+std::optional<Finding> LiveCall::wrong_weights(std::uint64_t& judged) const {
   const Tensor& weights = seen_.weights;
   const std::optional<Dtype> dtype = dtype_of(weights.element);
   if (weights.data == nullptr || !dtype || weights.shape[0] != problem_.batch ||
@@ -197,12 +203,22 @@ std::string LiveCall::wrong_weights(std::uint64_t& judged) const {
         const double bound = 2 * u + kLambda *
                                          std::sqrt(static_cast<double>(seen)) *
                                          std::max(u, 0x1p-24);
-        const std::string place =
-            place_text(b, i) + ", head " + std::to_string(h);
-        if (hidden >= 0)
-          return place + ": a weight on key " + std::to_string(hidden);
-        if (!(std::abs(sum - 1) <= bound))
-          return place + ": weights sum to " + number(sum) + " instead of 1";
+        if (hidden < 0 && std::abs(sum - 1) <= bound) continue;
+        Finding found = {.kind = FindingKind::kMass,
+                         .batch = b,
+                         .head = h,
+                         .query = i,
+                         .key = hidden};
+        found.message =
+            place_text(b, i) + ", head " + std::to_string(h) +
+            (hidden >= 0 ? ": a weight on key " + std::to_string(hidden)
+                         : ": weights sum to " + number(sum) + " instead of 1");
+        if (hidden < 0) {
+          found.observed = sum;
+          found.expected = 1;
+          found.bound = bound;
+        }
+        return found;
       }
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "adapters/libtorch/recorder.h"
 #include "guard/engine/engine.h"
+#include "guard/finding/finding.h"
 #include "guard/runtime/observe_context.h"
 
 namespace attnguard::libtorch {
@@ -31,12 +32,12 @@ class LiveCall : public RowMask {
   void allowed(const RowPlace& row, KeyRanges& out) const override;
 
   // Where a mask tensor is given and the host says what it owes: the first
-  // element that differs, in words; empty: none does. `judged` counts elements.
-  std::string wrong_mask(std::uint64_t& judged) const;
+  // element that differs; nullopt: none does. `judged` counts elements.
+  std::optional<Finding> wrong_mask(std::uint64_t& judged) const;
 
   // The first row of weights that does not sum to 1, or has a weight where the
-  // mask tensor hides the key; empty: none.
-  std::string wrong_weights(std::uint64_t& judged) const;
+  // mask tensor hides the key; nullopt: none.
+  std::optional<Finding> wrong_weights(std::uint64_t& judged) const;
 
  private:
   std::string_view describe_mask();

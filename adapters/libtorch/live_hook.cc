@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,8 @@ class LiveHook::State {
       LayerOptions layer;
       layer.numerics = numerics;
       layers_.push_back(guard_.layer(names_.back(), layer));
+      own_checks_.push_back(
+          guard_.layer_settings(layers_.back()).is_on(LiveCheck::kEngine));
     }
   }
 
@@ -117,12 +120,16 @@ class LiveHook::State {
       return;
     }
     std::uint64_t elements = 0, rows = 0;
-    const std::string wrong_mask = call.wrong_mask(elements);
-    const std::string wrong_weights = call.wrong_weights(rows);
-    count(mask_, "mask", layer, wrong_mask, elements);
-    count(weights_, "weights", layer, wrong_weights, rows);
+    std::optional<Finding> wrong_mask, wrong_weights;
+    if (own_checks_[layer]) {
+      wrong_mask = call.wrong_mask(elements);
+      wrong_weights = call.wrong_weights(rows);
+    }
+    // observe() counts its own time, and findings are not budgeted.
+    charge();
+    count(mask_, "mask", layer, call, wrong_mask, elements);
+    count(weights_, "weights", layer, call, wrong_weights, rows);
     observed_.add();
-    charge();  // observe() counts its own time.
     guard_.observe(layers_[layer], call.call(), call.context());
   }
 
@@ -133,13 +140,22 @@ class LiveHook::State {
   }
 
   void count(CheckCount& counters, const char* check, std::size_t layer,
-             const std::string& wrong, std::uint64_t judged) {
+             const LiveCall& call, const std::optional<Finding>& wrong,
+             std::uint64_t judged) {
     if (judged == 0) return;
     counters.runs.add();
     counters.judged.add(judged);
-    if (wrong.empty()) return;
+    if (!wrong) return;
     counters.violations.add();
-    if (options_.on_finding) options_.on_finding(names_[layer], check, wrong);
+    const ObserveContext context = call.context();
+    EngineReport report;
+    report.check = check;
+    report.findings = {&*wrong, 1};
+    report.call = &call.call();
+    report.context = &context;
+    guard_.report(layers_[layer], report);
+    if (options_.on_finding)
+      options_.on_finding(names_[layer], check, wrong->message);
   }
 
   Guard& guard_;
@@ -147,6 +163,7 @@ class LiveHook::State {
   LiveRule rule_;
   std::vector<std::string> names_;
   std::vector<LayerHandle> layers_;
+  std::vector<bool> own_checks_;  // By layer: the policy's `engine` is on.
   const Recorder* recorder_ = nullptr;
   Count attention_, sampled_, observed_, declined_;
   CheckCount mask_, weights_;

@@ -45,8 +45,13 @@ struct LiveHookOptions {
   std::optional<Mask> mask;
   std::optional<double> softmax_scale;
 
-  // What the hook's own checks found, in words: layer, check ("mask" or
-  // "weights") and message. From the thread that called.
+  // Called too when the hook's own checks find something, in words: layer,
+  // check ("mask" or "weights") and message. From the thread that called. They
+  // are reported to the guard (Guard::report) in any case, and so are counted,
+  // logged and dumped as the policy says of its check `engine`. Where `engine`
+  // is off for a layer, the hook's checks are not made in it. Violations do not
+  // throw here, whatever the policy says: LibTorch swallows what its callbacks
+  // throw.
   std::function<void(const std::string& layer, const std::string& check,
                      const std::string& message)>
       on_finding;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ostream>
+#include <sstream>
 
 #include "ci/adapter_table.h"
 #include "ci/command_table.h"
@@ -10,6 +11,7 @@
 #include "ci/usage.h"
 #include "guard/base/text.h"
 #include "guard/finding/result.h"
+#include "guard/policy/runtime_policy.h"
 #include "guard/report/safe_text.h"
 #include "guard/report/terminal.h"
 #include "guard/runtime/dump_file.h"
@@ -55,19 +57,28 @@ Deadline deadline_of(const DumpRequest& request) {
 
 void print_record(const DumpRequest& request, const DumpRecord& record,
                   std::ostream& out) {
-  const std::string cut = cut_text(record.problem, record.scope);
   out << "file      " << terminal_text(request.file) << '\n'
       << "engine    " << terminal_text(record.engine) << '\n'
       << "layer     " << terminal_text(record.layer) << ", call "
       << record.call_number
-      << (record.in_scratch ? " (a call that the guard made)" : "") << '\n'
-      << "problem   " << record.problem.text() << '\n'
-      << "kept      " << (cut.empty() ? "the whole call" : cut) << '\n'
-      << "recorded  " << terminal_text(record.check) << " ("
+      << (record.in_scratch ? " (a call that the guard made)" : "") << '\n';
+  if (record.has_tensors) {
+    const std::string cut = cut_text(record.problem, record.scope);
+    out << "problem   " << record.problem.text() << '\n'
+        << "kept      " << (cut.empty() ? "the whole call" : cut) << '\n';
+  } else {
+    out << "kept      what was reported; the file holds no tensors\n";
+  }
+  out << "recorded  " << terminal_text(record.check)
+      << (record.engine_check.empty() ? "" : ": ")
+      << terminal_line(record.engine_check) << " ("
       << terminal_text(record.severity) << "), "
       << counted(record.num_findings, "finding") << '\n';
   for (std::size_t n = 0; n < std::min(record.findings.size(), kMostShown); ++n)
     out << "  " << terminal_text(record.findings[n].message) << '\n';
+  std::istringstream lines(record.engine_text);
+  for (std::string line; std::getline(lines, line);)
+    out << "  | " << terminal_line(line) << '\n';
 }
 
 void print_judged(const Rejudged& judged, std::ostream& out) {
@@ -105,6 +116,11 @@ void print_confirmation(const DumpRecord& record, const Rejudged& judged,
                         std::ostream& out) {
   const auto check =
       std::ranges::find(judged.checks, record.check, &CheckResult::check);
+  if (record.check == live_check_id(LiveCheck::kEngine)) {
+    out << "the recorded finding is of the engine's own state, which the file "
+           "has not: it cannot be judged again\n";
+    return;
+  }
   if (check == judged.checks.end()) {
     out << terminal_text(record.check)
         << " compares two calls, of which the file has one\n";
@@ -213,6 +229,12 @@ int run_replay(const CommandContext& context) {
   if (!dump.ok()) return usage_error(err, dump.status().message());
   const DumpRecord& record = dump.value().record();
   print_record(request, record, out);
+  if (!record.has_tensors) {
+    out << "\nno tensors: there is nothing to judge again"
+        << (request.engine ? " and nothing to run an engine on" : "") << "\n\n"
+        << verdict_words(Verdict::kInconclusive) << '\n';
+    return exit_code(Verdict::kInconclusive);
+  }
   const Rejudged judged = judge_call(judged_call(dump.value()), record.findings,
                                      deadline_of(request));
   out << "\nthe recorded output, judged again: " << rows_text(judged) << '\n';
@@ -220,7 +242,8 @@ int run_replay(const CommandContext& context) {
   print_confirmation(record, judged, out);
   if (request.engine) return run_engine_on(request, dump.value(), out, err);
   Verdict verdict = judged.verdict;
-  // Nothing wrong with one call says nothing of a check that compares two.
+  // Nothing wrong with one call says nothing of a check that compares two, or
+  // of the engine's own state.
   const bool repeated = std::ranges::any_of(
       judged.checks,
       [&](const auto& check) { return check.check == record.check; });

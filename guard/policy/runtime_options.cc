@@ -125,7 +125,10 @@ RuntimeOption severity_of_check(LiveCheck check) {
   const std::string id(live_check_id(check));
   return {.name = id,
           .values = "error|warning|off",
-          .help = "Severity of the check; off: it is not made",
+          .help = check == LiveCheck::kEngine
+                      ? "Severity of what hooks and the host report; off: "
+                        "nothing is reported"
+                      : "Severity of the check; off: it is not made",
           .by_layer = true,
           .is_check = true,
           .set =

@@ -10,7 +10,7 @@ namespace {
 constexpr LiveCheck kChecks[] = {
     LiveCheck::kFinite,    LiveCheck::kValueRange,  LiveCheck::kSingleKey,
     LiveCheck::kRecompute, LiveCheck::kLaterTokens, LiveCheck::kOnes,
-    LiveCheck::kCanary};
+    LiveCheck::kCanary,    LiveCheck::kEngine};
 static_assert(std::size(kChecks) == kNumLiveChecks);
 
 constexpr ActionName kActions[] = {
@@ -85,9 +85,11 @@ std::string_view live_check_id(LiveCheck check) {
     case LiveCheck::kOnes:
       return "ones";
     case LiveCheck::kCanary:
+      return "canary";
+    case LiveCheck::kEngine:
       break;
   }
-  return "canary";
+  return "engine";
 }
 
 std::span<const LiveCheck> all_live_checks() { return kChecks; }

@@ -20,7 +20,8 @@
 
 namespace attnguard {
 
-// What the guard can look at in a running engine, cheapest first.
+// What the guard can look at in a running engine, cheapest first; at the end
+// what others look at and report.
 enum class LiveCheck : std::uint8_t {
   kFinite,       // passive: finite inputs gave finite outputs
   kValueRange,   // passive: outputs lie within the range of visible values
@@ -29,11 +30,12 @@ enum class LiveCheck : std::uint8_t {
   kLaterTokens,  // shadow: later tokens changed, earlier rows must not move
   kOnes,         // shadow: values of 1 give the mass of each row
   kCanary,       // the ladder and census probes on the live kernel
+  kEngine,       // not the guard's own: what Guard::report was told
 };
-inline constexpr std::size_t kNumLiveChecks = 7;
+inline constexpr std::size_t kNumLiveChecks = 8;
 
 // "finite", "value-range", "single-key", "recompute", "later-tokens", "ones",
-// "canary"
+// "canary", "engine"
 std::string_view live_check_id(LiveCheck check);
 std::span<const LiveCheck> all_live_checks();
 std::vector<std::string_view> live_check_ids();
@@ -48,7 +50,8 @@ enum Action : ActionSet {
   kActionDump = 1u << 3,      // a replayable file
   kActionThrow = 1u << 4,     // a wrapped callback throws ViolationError
   kActionAbort = 1u << 5,     // std::abort, after the dump is on disk
-  kActionFallback = 1u << 6,  // the output is replaced by the fp64 reference
+  kActionFallback = 1u << 6,  // the output is replaced by the fp64 reference;
+                              // not for kEngine, which has no output to replace
 };
 
 struct ActionName {
@@ -59,7 +62,7 @@ std::span<const ActionName> all_actions();
 
 // What is set for one check on one layer.
 struct LiveCheckSettings {
-  Severity severity = Severity::kError;  // kOff: not made
+  Severity severity = Severity::kError;  // kOff: not made; kEngine: dropped
   ActionSet actions = kActionCount | kActionLog | kActionDump;
 };
 

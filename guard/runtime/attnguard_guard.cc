@@ -246,6 +246,32 @@ int attnguard_guard_observe(attnguard_guard* guard, uint32_t layer,
   }
 }
 
+int attnguard_guard_report(attnguard_guard* guard, uint32_t layer,
+                           const char* check, const char* message) {
+  try {
+    last_error.clear();
+    if (check == nullptr || message == nullptr) {
+      last_error = check == nullptr ? "check is NULL" : "message is NULL";
+      return -1;
+    }
+    attnguard::Finding finding;
+    finding.kind = attnguard::FindingKind::kValue;
+    finding.message = message;
+    attnguard::EngineReport report;
+    report.check = check;
+    report.findings = {&finding, 1};
+    const LayerHandle handle{layer};
+    const int counted = guard->guard->report(handle, report).violations;
+    if (counted > 0 || !guard->guard->layer_settings(handle).is_on(
+                           attnguard::LiveCheck::kEngine))
+      return counted;
+    last_error = "there is no layer " + std::to_string(layer);
+    return -1;
+  } catch (...) {
+    return -1;
+  }
+}
+
 const char* attnguard_guard_last_error(void) { return last_error.c_str(); }
 
 void attnguard_guard_append(attnguard_guard* guard, uint64_t sequence,

@@ -99,6 +99,14 @@ int attnguard_guard_sampled(attnguard_guard* guard, uint32_t layer);
 int attnguard_guard_observe(attnguard_guard* guard, uint32_t layer,
                             const attnguard_guard_call* call);
 
+// What the caller itself found wrong in the engine, and what no call shows: a
+// mask, a cache cell. `check` names the caller's check in one word, `message`
+// says in a sentence what is wrong and where; both are copied. It is counted
+// and handed to the callback as check "engine". 1, or 0 where `off=engine`; -1:
+// a text is NULL or there is no such layer (see attnguard_guard_last_error).
+int attnguard_guard_report(attnguard_guard* guard, uint32_t layer,
+                           const char* check, const char* message);
+
 // Of the calling thread; valid until its next call. Never NULL.
 const char* attnguard_guard_last_error(void);
 

@@ -43,6 +43,7 @@ struct ErrorHistogram {
   double sum = 0;  // of the ratios that are finite
 };
 
+// Of kEngine, which is made elsewhere, runs and violations are the reports.
 struct CheckCounters {
   std::uint64_t runs = 0;        // Calls in which it was made.
   std::uint64_t rows = 0;        // Rows that it judged.

@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "attnguard-dump";
 constexpr std::string_view kFormatVersion = "1";
+constexpr std::string_view kNoTensors = "none";
 
 // Elements of the whole call beyond which a file is not believed: views are
 // indexed with 64-bit offsets in its terms.
@@ -100,20 +101,40 @@ class RecordReader {
     record.engine = file_.text("engine");
     record.layer = file_.text("layer");
     record.check = file_.text("check");
+    record.engine_check = file_.text("engine_check");
+    record.engine_text = file_.text("engine_text");
     record.severity = file_.text("severity");
     record.version = file_.text("attnguard_version");
     record.in_scratch = file_.text("source") == "scratch";
-    Result<Problem> problem = Problem::parse(file_.text("problem"));
-    if (!problem.ok()) return bad_dump("problem", problem.status().message());
-    record.problem = std::move(problem.value());
     for (Status (RecordReader::*part)(DumpRecord&) :
-         {&RecordReader::read_scope, &RecordReader::read_numerics,
+         {&RecordReader::read_whether_tensors, &RecordReader::read_problem,
+          &RecordReader::read_scope, &RecordReader::read_numerics,
           &RecordReader::read_findings, &RecordReader::read_numbers})
       if (Status status = (this->*part)(record); !status.ok()) return status;
     return ok_status();
   }
 
  private:
+  Status read_whether_tensors(DumpRecord& record) {
+    const std::string_view text = file_.text("tensors");
+    record.has_tensors = text.empty();
+    if (record.has_tensors) return ok_status();
+    if (text != kNoTensors)
+      return bad_dump("tensors", "expected 'none' or nothing, got '" +
+                                     std::string(text.substr(0, 40)) + "'");
+    if (file_.tensors().empty()) return ok_status();
+    return bad_dump("tensors", "it says none, and the file has '" +
+                                   file_.tensors().front().name + "'");
+  }
+
+  Status read_problem(DumpRecord& record) {
+    if (!record.has_tensors) return ok_status();
+    Result<Problem> problem = Problem::parse(file_.text("problem"));
+    if (!problem.ok()) return bad_dump("problem", problem.status().message());
+    record.problem = std::move(problem.value());
+    return ok_status();
+  }
+
   Status read_span(std::string_view key, std::int64_t of, IndexSpan& span) {
     const std::string_view text = file_.text(key);
     const std::size_t colon = text.find(':');
@@ -132,6 +153,7 @@ class RecordReader {
   }
 
   Status read_scope(DumpRecord& record) {
+    if (!record.has_tensors) return ok_status();
     const Problem& problem = record.problem;
     CaptureScope& scope = record.scope;
     for (const Status& status :
@@ -155,6 +177,7 @@ class RecordReader {
   }
 
   Status read_numerics(DumpRecord& record) {
+    if (!record.has_tensors) return ok_status();
     Result<Json> json = json_of("numerics");
     if (!json.ok()) return json.status();
     if (!json.value().is_object())
@@ -314,6 +337,18 @@ Status check_tensors(const Safetensors& file, const DumpRecord& record) {
   return check_tensor(file, allowed, false);
 }
 
+// What only a file with tensors says.
+SafetensorsMetadata call_metadata(const DumpRecord& record) {
+  const std::string cut = cut_text(record.problem, record.scope);
+  return {{"problem", record.problem.text()},
+          {"batch", record.scope.batch.text()},
+          {"heads", record.scope.heads.text()},
+          {"kv_heads", record.scope.kv_heads.text()},
+          {"queries", record.scope.queries.text()},
+          {"cut", cut.empty() ? "nothing" : cut},
+          {"numerics", numerics_text(record.numerics)}};
+}
+
 }  // namespace
 
 std::string cut_text(const Problem& problem, const CaptureScope& scope) {
@@ -333,27 +368,27 @@ std::string cut_text(const Problem& problem, const CaptureScope& scope) {
 }
 
 SafetensorsMetadata dump_metadata(const DumpRecord& record) {
-  const std::string cut = cut_text(record.problem, record.scope);
-  return {{"format", std::string(kFormat)},
-          {"format_version", std::string(kFormatVersion)},
-          {"attnguard_version", std::string(version_string())},
-          {"engine", record.engine},
-          {"layer", record.layer},
-          {"problem", record.problem.text()},
-          {"batch", record.scope.batch.text()},
-          {"heads", record.scope.heads.text()},
-          {"kv_heads", record.scope.kv_heads.text()},
-          {"queries", record.scope.queries.text()},
-          {"cut", cut.empty() ? "nothing" : cut},
-          {"numerics", numerics_text(record.numerics)},
-          {"check", record.check},
-          {"severity", record.severity},
-          {"findings", findings_text(record.findings)},
-          {"num_findings", std::to_string(record.num_findings)},
-          {"source", record.in_scratch ? "scratch" : "engine"},
-          {"seed", std::to_string(record.seed)},
-          {"call_number", std::to_string(record.call_number)},
-          {"time", time_text(record.time)}};
+  SafetensorsMetadata texts = {
+      {"format", std::string(kFormat)},
+      {"format_version", std::string(kFormatVersion)},
+      {"attnguard_version", std::string(version_string())},
+      {"engine", record.engine},
+      {"layer", record.layer},
+      {"check", record.check},
+      {"severity", record.severity},
+      {"findings", findings_text(record.findings)},
+      {"num_findings", std::to_string(record.num_findings)},
+      {"source", record.in_scratch ? "scratch" : "engine"},
+      {"seed", std::to_string(record.seed)},
+      {"call_number", std::to_string(record.call_number)},
+      {"time", time_text(record.time)}};
+  if (!record.engine_check.empty()) texts["engine_check"] = record.engine_check;
+  if (!record.engine_text.empty()) texts["engine_text"] = record.engine_text;
+  if (record.has_tensors)
+    texts.merge(call_metadata(record));
+  else
+    texts["tensors"] = kNoTensors;
+  return texts;
 }
 
 Result<Dump> Dump::load(const std::string& path) {
@@ -366,13 +401,15 @@ Result<Dump> Dump::from(Safetensors file, std::string_view name) {
   Dump dump;
   dump.file_ = std::move(file);
   Status status = RecordReader(dump.file_).read(dump.record_);
-  if (status.ok()) status = check_tensors(dump.file_, dump.record_);
+  if (status.ok() && dump.record_.has_tensors)
+    status = check_tensors(dump.file_, dump.record_);
   if (!status.ok())
     return Status(status.code(), std::string(name) + ": " + status.message());
   return dump;
 }
 
 ConstTensorView Dump::view(std::string_view name) const {
+  if (!record_.has_tensors) return {};
   const StoredTensor& tensor = *file_.find(name);
   const CaptureScope& scope = record_.scope;
   const bool rows = name == "query" || name == "output";

@@ -1,15 +1,20 @@
 // A call that was found wrong, as a safetensors file: the tensors of capture.h
-// and, as metadata, what else a replay needs.
+// and, as metadata, what else a replay needs. A finding that was reported from
+// outside the guard without a call leaves a file of metadata alone: those that
+// are marked with * are missing in it.
 //
 //   format             "attnguard-dump"
 //   format_version     "1"
 //   attnguard_version  "0.1.0"
 //   engine, layer      names
-//   problem            the problem line of the whole call
-//   batch, heads, kv_heads, queries   "first:end" of what is kept
-//   cut                what was left out, in words; "nothing" when complete
-//   numerics           JSON: how the engine rounds, so bounds are the same
+//   tensors            "none" where there are none; otherwise missing
+//   problem *          the problem line of the whole call
+//   batch, heads, kv_heads, queries *   "first:end" of what is kept
+//   cut *              what was left out, in words; "nothing" when complete
+//   numerics *         JSON: how the engine rounds, so bounds are the same
 //   check, severity    what found it: "recompute", "error"
+//   engine_check, engine_text   of the check "engine" where they were given:
+//                      which of the reporter's checks it was, and its words
 //   findings           JSON list: kind, batch, head, query, ..., indices those
 //                      of the whole call
 //   num_findings       how many there were; the list may hold fewer
@@ -38,10 +43,12 @@ namespace attnguard {
 struct DumpRecord {
   std::string engine;
   std::string layer;
-  Problem problem;  // of the whole call
+  bool has_tensors = true;  // False: problem, numerics and scope mean nothing.
+  Problem problem;          // of the whole call
   Numerics numerics;
   CaptureScope scope;
   std::string check;
+  std::string engine_check, engine_text;  // See EngineReport.
   std::string severity;
   std::vector<Finding> findings;
   std::int64_t num_findings = 0;
@@ -54,20 +61,23 @@ struct DumpRecord {
 
 SafetensorsMetadata dump_metadata(const DumpRecord& record);
 
-// What of the call is not in the file, in words; empty: it is complete.
+// What of the call is not in the file, in words; empty: it is complete. The
+// record has tensors.
 std::string cut_text(const Problem& problem, const CaptureScope& scope);
 
 // A file that was read. Its views take the indices of the whole call, but only
 // places within the record's scope may be asked for.
 class Dump {
  public:
-  // Reads and checks every shape, dtype and range against the problem.
+  // Reads and checks every shape, dtype and range against the problem. A file
+  // without tensors is no error where it says so (DumpRecord::has_tensors).
   // Messages name the file and what is wrong.
   static Result<Dump> load(const std::string& path);
   static Result<Dump> from(Safetensors file, std::string_view name);
 
   const DumpRecord& record() const { return record_; }
 
+  // Empty, with data nullptr, where the record has no tensors.
   ConstTensorView query() const { return view("query"); }
   ConstTensorView key() const { return view("key"); }
   ConstTensorView value() const { return view("value"); }

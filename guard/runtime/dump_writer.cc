@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <ctime>
 #include <new>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -48,8 +49,8 @@ std::uint64_t most_tensor_bytes(const DumpSettings& settings) {
 
 std::uint64_t kind_of(const Violation& violation) {
   std::uint64_t hash = static_cast<std::uint64_t>(violation.check) + 1;
-  for (char c : violation.layer_group)
-    hash = derive_seed(hash, static_cast<unsigned char>(c));
+  for (std::string_view name : {violation.layer_group, violation.engine_check})
+    for (char c : name) hash = derive_seed(hash, static_cast<unsigned char>(c));
   return hash | 1;  // 0 is an empty place.
 }
 
@@ -148,6 +149,18 @@ struct DumpWriter::State {
     return false;
   }
 
+  // nullopt: one row with its keys is too large.
+  std::optional<CaptureScope> scope_of(const Violation& violation) const {
+    const CapturedCall captured = {
+        violation.call, violation.context == nullptr || violation.in_scratch
+                            ? nullptr
+                            : violation.context->mask};
+    return choose_scope(
+        captured,
+        violation.findings.empty() ? Finding{} : violation.findings[0],
+        most_tensor_bytes(settings));
+  }
+
   Slot* claim() noexcept {
     for (Slot& slot : slots) {
       int free = kFree;
@@ -159,6 +172,8 @@ struct DumpWriter::State {
 
   bool start_thread() noexcept;
   void fill(Slot& slot, const Violation& violation, const CaptureScope& scope);
+  void fill_tensors(Slot& slot, const Violation& violation,
+                    const CaptureScope& scope);
   void run() noexcept;
   void write(Slot& slot) noexcept;
   bool idle() const;
@@ -187,10 +202,9 @@ void DumpWriter::State::fill(Slot& slot, const Violation& violation,
   record = {};
   record.engine = engine;
   record.layer = violation.layer;
-  record.problem = *violation.call->problem;
-  record.numerics = violation.numerics;
-  record.scope = scope;
   record.check = live_check_id(violation.check);
+  record.engine_check = violation.engine_check;
+  record.engine_text = violation.engine_text;
   record.severity = severity_name(violation.severity);
   const std::size_t kept = std::min(violation.findings.size(), kMostWritten);
   record.findings.assign(
@@ -201,6 +215,16 @@ void DumpWriter::State::fill(Slot& slot, const Violation& violation,
   record.seed = violation.seed;
   record.call_number = violation.call_number;
   record.time = static_cast<std::int64_t>(std::time(nullptr));
+  record.has_tensors = violation.call != nullptr;
+  slot.tensors.clear();
+  if (record.has_tensors) fill_tensors(slot, violation, scope);
+}
+
+void DumpWriter::State::fill_tensors(Slot& slot, const Violation& violation,
+                                     const CaptureScope& scope) {
+  slot.record.problem = *violation.call->problem;
+  slot.record.numerics = violation.numerics;
+  slot.record.scope = scope;
   const CapturedCall captured = {
       violation.call, violation.context == nullptr || violation.in_scratch
                           ? nullptr
@@ -230,10 +254,12 @@ void DumpWriter::State::write(Slot& slot) noexcept {
     gmtime_r(&time, &parts);
     char stamp[32] = "";
     std::strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &parts);
-    const std::string path =
-        settings.folder + "/attnguard-" + stamp + "-" +
-        std::to_string(getpid()) + "-" + std::to_string(written + failed + 1) +
-        "-" + file_word(record.layer) + "-" + record.check + ".safetensors";
+    const std::string path = settings.folder + "/attnguard-" + stamp + "-" +
+                             std::to_string(getpid()) + "-" +
+                             std::to_string(written + failed + 1) + "-" +
+                             file_word(record.layer) + "-" + record.check +
+                             (record.engine_check.empty() ? "" : "-") +
+                             file_word(record.engine_check) + ".safetensors";
     if (Status status = write_whole_file(path, pieces); !status.ok()) {
       count_loss(failed, record.layer, status.message());
       return;
@@ -302,22 +328,18 @@ bool DumpWriter::take(const Violation& violation) noexcept {
   state.forget_parent();
   Slot* slot = nullptr;
   try {
-    if (violation.call->query.data == nullptr ||
-        violation.call->output.data == nullptr) {
+    // What an engine's hook reports is worth a file without tensors, too.
+    const bool bare = violation.call == nullptr;
+    if (!bare && (violation.call->query.data == nullptr ||
+                  violation.call->output.data == nullptr)) {
       state.count_loss(state.no_tensors, violation.layer,
                        "its calls can be made again: attnguard check --seed " +
                            std::to_string(violation.seed) + " --problem '" +
                            violation.call->problem->text() + "'");
       return false;
     }
-    const CapturedCall captured = {
-        violation.call, violation.context == nullptr || violation.in_scratch
-                            ? nullptr
-                            : violation.context->mask};
-    const auto scope = choose_scope(
-        captured,
-        violation.findings.empty() ? Finding{} : violation.findings[0],
-        most_tensor_bytes(state.settings));
+    const std::optional<CaptureScope> scope =
+        bare ? CaptureScope{} : state.scope_of(violation);
     if (!scope) {
       state.count_loss(state.dropped_size, violation.layer,
                        "one row with its keys is larger than dump_max_bytes");

@@ -1,6 +1,7 @@
 // Writes calls that were found wrong to files, without making the engine wait
 // for a disk: the tensors are copied into memory that was allocated at the
-// start, and a thread of its own writes them.
+// start, and a thread of its own writes them. What was reported without a call
+// becomes a file without tensors.
 //
 // Nothing is lost silently: whatever is not written is counted by its reason,
 // and said in the log. A file appears under its name only when it is whole and

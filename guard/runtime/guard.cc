@@ -112,9 +112,10 @@ Observed Guard::observe(LayerHandle layer, const AttentionCall& call,
     try {
       return state_->observe(shard, its, call, context);
     } catch (...) {
-      for (LiveCheck check : all_live_checks())
-        if (its.settings.is_on(check))
-          shard.tally.check(check).skip(SkipReason::kGuardError);
+      for (const runtime_internal::LiveCheckInfo* info :
+           runtime_internal::live_checks())
+        if (its.settings.is_on(info->check))
+          shard.tally.check(info->check).skip(SkipReason::kGuardError);
     }
   } catch (...) {
     // No memory for the thread's shard, and so nowhere to count.

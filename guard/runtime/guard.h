@@ -29,6 +29,7 @@
 #include "guard/engine/engine.h"
 #include "guard/policy/runtime_policy.h"
 #include "guard/runtime/counters.h"
+#include "guard/runtime/engine_report.h"
 #include "guard/runtime/observe_context.h"
 #include "guard/runtime/sink.h"
 
@@ -117,6 +118,23 @@ class Guard {
   // fallback. Never throws.
   Observed observe(LayerHandle layer, const AttentionCall& call,
                    const ObserveContext& context = {}) noexcept;
+
+  // Hands over what the caller itself found wrong in the engine, and what the
+  // guard cannot see: a mask, a cache cell, a weight. It is counted under the
+  // check `engine` and goes to the sink with the severity and the actions that
+  // the policy has for that check and this layer: log, callback and dump with
+  // their limits, and abort. In the result are one check, one violation and its
+  // actions; nothing at all where there are no findings, the layer is not known
+  // or `engine` is off for it.
+  //
+  // Report a call before it is observed, so that both have the same number in
+  // dumps; sampled() need not be asked. Any thread. Without findings it takes
+  // no lock and allocates nothing. With some it locks only at a thread's first
+  // use of the guard; what the sink takes is no part of the budget. Never
+  // throws: kActionThrow is left to the caller, and a hook that is called from
+  // C ignores it. kActionFallback does not apply and is never among the
+  // actions: the guard did not judge the output.
+  Observed report(LayerHandle layer, const EngineReport& report) noexcept;
 
   // Time that the caller spent for the guard in this thread, beside observe():
   // filling the call, checks of its own. It counts against the budget.

@@ -14,7 +14,8 @@ constexpr const LiveCheckInfo* kTable[] = {
     &kLiveFinite,      &kLiveValueRange, &kLiveSingleKey, &kLiveRecompute,
     &kLiveLaterTokens, &kLiveOnes,       &kLiveCanary,
 };
-static_assert(std::size(kTable) == kNumLiveChecks);
+static_assert(std::size(kTable) ==
+              static_cast<std::size_t>(LiveCheck::kEngine));
 
 bool lengths_fit(const std::vector<std::int64_t>& lengths, std::int64_t batch) {
   if (lengths.size() != 1 && lengths.size() != static_cast<std::size_t>(batch))

@@ -61,7 +61,8 @@ struct LiveCheckInfo {
   void (*run)(const LiveCall& live, Judgement& judgement);
 };
 
-// Every check, in LiveCheck's order.
+// Every check that the guard makes itself, in LiveCheck's order: all but
+// kEngine, the last one.
 std::span<const LiveCheckInfo* const> live_checks();
 
 // Forks between the first process and this one.

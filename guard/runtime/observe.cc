@@ -10,6 +10,10 @@ std::string describe(const Violation& violation) {
   std::string text(violation.layer);
   text += ": ";
   text += live_check_id(violation.check);
+  if (!violation.engine_check.empty()) {
+    text += ": ";
+    text += violation.engine_check;
+  }
   if (!violation.findings.empty())
     text += ": " + violation.findings.front().message;
   if (violation.num_findings > 1)
@@ -20,7 +24,7 @@ std::string describe(const Violation& violation) {
 namespace runtime_internal {
 namespace {
 
-constexpr std::size_t kPassive = 4;  // The first of all_live_checks().
+constexpr std::size_t kPassive = 4;  // The first of live_checks().
 
 class Look {
  public:
@@ -60,7 +64,7 @@ class Look {
     if (layer_.settings.is_on(check)) shard_.tally.check(check).skip(reason);
   }
   void skip_all(SkipReason reason) {
-    for (LiveCheck check : all_live_checks()) skip(check, reason);
+    for (const LiveCheckInfo* info : live_checks()) skip(info->check, reason);
   }
 
   void judge() {
@@ -139,7 +143,7 @@ class Look {
 
   void judge_active(const LiveCall& live) {
     turn_of_shadows();
-    for (std::size_t at = kPassive; at < kNumLiveChecks; ++at) {
+    for (std::size_t at = kPassive; at < live_checks().size(); ++at) {
       const LiveCheckInfo& info = *live_checks()[at];
       if (!layer_.settings.is_on(info.check)) continue;
       if (context_.kernel == nullptr) {

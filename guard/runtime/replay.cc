@@ -262,6 +262,10 @@ Rejudged judge_call(const JudgedCall& call, const std::vector<Finding>& first,
   Rejudged result;
   const std::vector<RowIndex> rows = ordered_rows(call, first);
   result.of_rows = static_cast<std::int64_t>(rows.size());
+  if (rows.empty()) {
+    conclude({}, {}, result);
+    return result;
+  }
   std::vector<RowFindings> found(rows.size());
   std::vector<char> done(rows.size(), 0);
   const DecodedScope decoded(call);

@@ -29,6 +29,8 @@ struct JudgedCall {
       allowed;
 };
 
+// Of a dump without tensors: a call with no row, of which judge_call says that
+// it is inconclusive.
 JudgedCall judged_call(const Dump& dump);
 
 struct Rejudged {

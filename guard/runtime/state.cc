@@ -31,7 +31,7 @@ bool any_active(const RuntimePolicy& policy) {
     if (!info->passive && all.is_on(info->check)) return true;
   for (const RuntimePatch& patch : policy.patches)
     for (const auto& [check, severity] : patch.severities)
-      if (severity != Severity::kOff &&
+      if (severity != Severity::kOff && check != LiveCheck::kEngine &&
           !live_checks()[static_cast<std::size_t>(check)]->passive)
         return true;
   return false;

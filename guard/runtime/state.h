@@ -37,6 +37,11 @@ struct GuardState {
   Observed observe(Shard& shard, const Layer& layer, const AttentionCall& call,
                    const ObserveContext& context);
 
+  // `engine` is on for the layer, and the report has findings. `seen` is what
+  // was done, also where the sink could not be told.
+  void report(Shard& shard, const Layer& layer, const EngineReport& report,
+              Observed& seen);
+
   GuardCounters snapshot();
 
   // The thread ended: its counts stay, another thread may go on with them.
@@ -58,6 +63,11 @@ struct GuardState {
   std::mutex mutex;  // of what follows, and of adding layers
   std::vector<std::unique_ptr<Shard>> shards;
   std::vector<std::string> groups;
+
+ private:
+  // hooks.sink is there.
+  void tell_sink(const Shard& shard, const Layer& layer,
+                 const EngineReport& report, ActionSet actions);
 };
 
 // Shards end with their threads, guards before or after: both sides meet in a

@@ -27,11 +27,17 @@ struct Violation {
   std::span<const Finding> findings;  // The first found; at least one.
   std::int64_t num_findings = 0;      // All of them.
 
+  // Of kEngine, which others report: EngineReport::check and text. Empty for
+  // what the guard itself found.
+  std::string_view engine_check;  // "cache-cell"
+  std::string_view engine_text;
+
   // The call that is wrong. For passive checks it is the engine's own; for
   // shadow checks it is the one on scratch memory whose output is wrong
   // (in_scratch). Tensors lie in host memory. The canary makes many calls:
   // its call has a problem but no tensors (data is nullptr), and `attnguard
-  // check --problem` with the seed makes them again.
+  // check --problem` with the seed makes them again. nullptr only for kEngine:
+  // the report had no call that the host can read.
   const AttentionCall* call = nullptr;
   bool in_scratch = false;
 
@@ -39,7 +45,8 @@ struct Violation {
   Numerics numerics;  // What the bounds were made of.
   const RuntimeSettings* settings = nullptr;
   std::uint64_t seed = 0;         // of the policy
-  std::uint64_t call_number = 0;  // of this layer in this thread, from 1
+  std::uint64_t call_number = 0;  // of this layer in this thread, from 1; for
+                                  // kEngine that of the next one to be observed
 };
 
 // What a wrapped callback throws for kActionThrow.
@@ -49,6 +56,7 @@ class ViolationError : public std::runtime_error {
 };
 
 // "blk.7.attn: value-range: batch 0, head 1, query 3: output channel 0 is ..."
+// "blk.7.attn: engine: cache-cell: sequence 0, position 4: cell 4 is not ..."
 std::string describe(const Violation& violation);
 
 }  // namespace attnguard

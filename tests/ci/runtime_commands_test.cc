@@ -103,6 +103,62 @@ TEST_F(ReplayCommand, EndsWithTheEnginesErrors) {
             kExitUsage);
 }
 
+// What a hook reported: with the call's tensors, or without any.
+class ReplayOfAReport : public ReplayCommand {
+ protected:
+  std::string report(LiveTensors& tensors, bool with_call) {
+    TestViolation violation(tensors, 0, 0, 3, kActionDump);
+    violation.findings[0].message = "cell 4 is stale";
+    violation.violation.check = LiveCheck::kEngine;
+    violation.violation.engine_check = "cache-cell";
+    violation.violation.engine_text = "graph 3\nrow\x1b[1m 0";
+    if (!with_call) violation.violation.call = nullptr;
+    {
+      DumpWriter({.folder = folder_}, "my engine", {})
+          .take(violation.violation);
+    }
+    for (const auto& entry : fs::directory_iterator(folder_))
+      return entry.path().string();
+    ADD_FAILURE() << "no file";
+    return {};
+  }
+};
+
+TEST_F(ReplayOfAReport, WithoutTensorsIsInconclusive) {
+  LiveTensors tensors("seq_len=6 head_dim=8 mask=causal_bottom_right");
+  const std::string file = report(tensors, false);
+  const Outcome output = run_words({"replay", file});
+  EXPECT_EQ(output.code, kExitInconclusive) << output.err;
+  for (const char* part :
+       {"layer     blk.7.attn, call 17\n",
+        "kept      what was reported; the file holds no tensors\n",
+        "recorded  engine: cache-cell (error), 1 finding\n",
+        "  cell 4 is stale\n  | graph 3\n  | row\\x1b[1m 0\n",
+        "no tensors: there is nothing to judge again\n", "\ninconclusive\n"})
+    EXPECT_THAT(output.out, HasSubstr(part));
+  EXPECT_THAT(output.out, Not(HasSubstr("\nproblem")));
+  const Outcome engine =
+      run_words({"replay", file, "--engine", "builtin:tiled"});
+  EXPECT_EQ(engine.code, kExitInconclusive);
+  EXPECT_THAT(engine.out, HasSubstr("nothing to run an engine on"));
+}
+
+TEST_F(ReplayOfAReport, ARightCallSaysNothingOfTheEnginesState) {
+  LiveTensors tensors("seq_len=6 head_dim=8 mask=causal_bottom_right");
+  const std::string file = report(tensors, true);
+  const Outcome output = run_words({"replay", file});
+  EXPECT_EQ(output.code, kExitInconclusive) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("judged again: 6 of 6 rows\n"));
+  EXPECT_THAT(output.out, HasSubstr("it cannot be judged again\n"));
+}
+
+TEST_F(ReplayOfAReport, AWrongCallIsAViolation) {
+  LiveTensors tensors("seq_len=6 head_dim=8 mask=causal_bottom_right");
+  tensors.set_output(0, 0, 3, 9);
+  const std::string file = report(tensors, true);
+  EXPECT_EQ(run_words({"replay", file}).code, kExitViolation);
+}
+
 TEST_F(ReplayCommand, NamesTheFileThatIsNone) {
   const std::string path = folder_ + "/x.safetensors";
   EXPECT_THAT(run_words({"replay", path}).err,

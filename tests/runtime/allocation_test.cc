@@ -61,6 +61,7 @@ TEST_P(Allocations, NoneAfterWarmUp) {
       guard->append(5, 40, 1);
       guard->sampled(layer);
       EXPECT_EQ(guard->observe(layer, call, context).violations, 0);
+      EXPECT_EQ(guard->report(layer, {.check = "mask"}).violations, 0);
       guard->truncate(6, 3);
       guard->fork(5, 7);
     }

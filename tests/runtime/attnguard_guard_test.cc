@@ -76,6 +76,39 @@ TEST(CGuard, FindsAWrongScaleInPaddedAndPagedCaches) {
   }
 }
 
+TEST(CGuard, TakesWhatTheEngineFound) {
+  attnguard_guard* guard = attnguard_guard_create("", nullptr, 0);
+  ASSERT_NE(guard, nullptr);
+  std::string told;
+  attnguard_guard_set_callback(
+      guard,
+      [](void* user, const char* check, const char* text) {
+        *static_cast<std::string*>(user) +=
+            std::string(check) + " | " + text + "\n";
+      },
+      &told);
+  const std::uint32_t layer = attnguard_guard_layer(guard, "blk.7.attn");
+  EXPECT_EQ(attnguard_guard_report(guard, layer, "mask", "shows key 3"), 1);
+  EXPECT_EQ(told, "engine | blk.7.attn: engine: mask: shows key 3\n");
+  EXPECT_EQ(attnguard_guard_counters(guard).violations, 1u);
+  EXPECT_EQ(attnguard_guard_report(guard, layer, nullptr, "x"), -1);
+  EXPECT_STREQ(attnguard_guard_last_error(), "check is NULL");
+  EXPECT_EQ(attnguard_guard_report(guard, layer, "mask", nullptr), -1);
+  EXPECT_STREQ(attnguard_guard_last_error(), "message is NULL");
+  EXPECT_EQ(attnguard_guard_report(guard, 99, "mask", "x"), -1);
+  EXPECT_STREQ(attnguard_guard_last_error(), "there is no layer 99");
+  EXPECT_EQ(attnguard_guard_counters(guard).violations, 1u);
+  attnguard_guard_destroy(guard);
+
+  attnguard_guard* off = attnguard_guard_create("off=engine", nullptr, 0);
+  ASSERT_NE(off, nullptr);
+  EXPECT_EQ(
+      attnguard_guard_report(off, attnguard_guard_layer(off, "a"), "mask", "x"),
+      0);
+  EXPECT_EQ(attnguard_guard_counters(off).violations, 0u);
+  attnguard_guard_destroy(off);
+}
+
 TEST(CGuard, WrongInputIsNamed) {
   char message[256] = "";
   EXPECT_EQ(attnguard_guard_create("sampel=1", message, sizeof message),

@@ -245,6 +245,9 @@ TEST(Dump, SaysWhatIsWrongWithAFile) {
   for (const Wrong& wrong : {
            Wrong{"format", "", "not one that the live guard wrote"},
            Wrong{"format_version", "2", "reads version 1"},
+           Wrong{"tensors", "none",
+                 "metadata 'tensors': it says none, and the file has '"},
+           Wrong{"tensors", "some", "expected 'none' or nothing, got 'some'"},
            Wrong{"problem", "seq_len=", "metadata 'problem': "},
            Wrong{"problem", "num_heads=2 seq_len=5 head_dim=8 mask=full",
                  "tensor 'key' is F32 [1, 2, 4, 8]; the problem says"},
@@ -274,6 +277,36 @@ TEST(Dump, SaysWhatIsWrongWithAFile) {
     EXPECT_THAT(message, HasSubstr(wrong.message)) << wrong.value;
     EXPECT_TRUE(message.starts_with("f: ")) << message;
   }
+}
+
+// Nothing but the metadata's word makes a file without tensors a good one.
+TEST(Dump, AFileWithoutTensorsSaysSo) {
+  const auto load = [](const SafetensorsMetadata& metadata) {
+    const std::string header = safetensors_header({}, metadata).value();
+    const auto* begin = reinterpret_cast<const std::byte*>(header.data());
+    Result<Safetensors> file =
+        Safetensors::parse({begin, begin + header.size()}, "f");
+    EXPECT_TRUE(file.ok()) << file.status().message();
+    return Dump::from(std::move(file.value()), "f");
+  };
+  DumpRecord record{.has_tensors = false};
+  record.check = "engine";
+  record.engine_check = "mask";
+  record.engine_text = "two\nlines";
+  const SafetensorsMetadata good = dump_metadata(record);
+  EXPECT_FALSE(good.contains("problem"));
+  const Result<Dump> dump = load(good);
+  ASSERT_TRUE(dump.ok()) << dump.status().message();
+  EXPECT_FALSE(dump.value().record().has_tensors);
+  EXPECT_EQ(dump.value().record().engine_check, "mask");
+  EXPECT_EQ(dump.value().record().engine_text, "two\nlines");
+  SafetensorsMetadata silent = good;
+  silent.erase("tensors");
+  EXPECT_FALSE(load(silent).ok());
+  SafetensorsMetadata unfinished = good;
+  unfinished.erase("findings");
+  EXPECT_THAT(load(unfinished).status().message(),
+              HasSubstr("metadata 'findings'"));
 }
 
 }  // namespace

@@ -23,7 +23,9 @@ class RecordingSink final : public ViolationSink {
     const std::lock_guard lock(mutex_);
     records_.push_back({violation.check,
                         describe(violation),
-                        violation.call->problem->text(),
+                        violation.call == nullptr
+                            ? std::string()
+                            : violation.call->problem->text(),
                         {violation.findings.begin(), violation.findings.end()},
                         violation.in_scratch});
   }

@@ -4,40 +4,38 @@
 //
 //   guarded_libtorch --corrupt scale
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "adapters/libtorch/examples/model.h"
 #include "adapters/libtorch/live_hook.h"
 #include "guard/policy/runtime_options.h"
-#include "guard/runtime/violation.h"
+#include "guard/runtime/actions.h"
 
 namespace {
 
+using attnguard::ActionSink;
 using attnguard::Guard;
 using attnguard::LiveCheck;
 using attnguard::Result;
 using attnguard::libtorch::HookCounters;
 using attnguard::libtorch::LiveHook;
 
-constexpr int kMostLines = 3;
+constexpr int kMostLines = 3;  // of the log, in a minute
+constexpr std::chrono::seconds kDumpWait{30};
 
-// Prints the first few violations.
-class Printer : public attnguard::ViolationSink {
- public:
-  void on_violation(const attnguard::Violation& violation) noexcept override {
-    print(attnguard::describe(violation));
-  }
-  void print(const std::string& line) noexcept {
-    if (++lines_ <= kMostLines) std::printf("violation: %s\n", line.c_str());
-  }
-
- private:
-  int lines_ = 0;
-};
+// The guard's log is what the program prints.
+attnguard::ActionHooks printing() {
+  return {.log = [](std::string_view line) {
+    std::printf("%.*s\n", static_cast<int>(line.size()), line.data());
+  }};
+}
 
 struct Settings {
   attnguard::examples::ModelOptions model;
@@ -81,6 +79,7 @@ attnguard::RuntimePolicy policy_of(const Settings& settings) {
   patch.severity_actions[attnguard::Severity::kError] =
       attnguard::kActionCount | attnguard::kActionLog;
   policy.patches.push_back(patch);
+  policy.log_per_minute = kMostLines;
   return policy;
 }
 
@@ -94,7 +93,7 @@ void print_line(std::string_view name, std::uint64_t calls, std::uint64_t seen,
 }
 
 std::uint64_t print_counters(const attnguard::GuardCounters& guard,
-                             const HookCounters& hook) {
+                             const HookCounters& hook, std::uint64_t told) {
   std::printf("%llu attention calls, %llu looked at, %llu judged\n",
               static_cast<unsigned long long>(hook.attention),
               static_cast<unsigned long long>(hook.sampled),
@@ -105,6 +104,8 @@ std::uint64_t print_counters(const attnguard::GuardCounters& guard,
                 hook.last_reason.c_str());
   std::uint64_t violations = 0;
   for (const LiveCheck check : attnguard::all_live_checks()) {
+    // What the hook reported is printed by the hook's own checks.
+    if (check == LiveCheck::kEngine) continue;
     const attnguard::CheckCounters& its = guard.check(check);
     violations += its.violations;
     print_line(attnguard::live_check_id(check), its.runs, its.rows,
@@ -113,7 +114,7 @@ std::uint64_t print_counters(const attnguard::GuardCounters& guard,
   print_line("mask", hook.mask.runs, hook.mask.judged, hook.mask.violations);
   print_line("weights", hook.weights.runs, hook.weights.judged,
              hook.weights.violations);
-  return violations + hook.mask.violations + hook.weights.violations;
+  return violations + told;
 }
 
 int fail(const std::string& message) {
@@ -132,27 +133,27 @@ int run(const Settings& settings) {
     std::fputs(attnguard::runtime_options_help(policy).c_str(), stdout);
     return 0;
   }
-  const auto printer = std::make_shared<Printer>();
+  const auto sink =
+      std::make_shared<ActionSink>(policy, "libtorch", printing());
   Result<std::unique_ptr<Guard>> guard =
-      Guard::create(std::move(policy), {.sink = printer});
+      Guard::create(std::move(policy), {.sink = sink});
   if (!guard.ok()) return fail(guard.status().message());
   attnguard::examples::start_corruption(settings.corrupt, 1,
                                         settings.corrupt == "mask-bit" ? 1 : 2);
   attnguard::libtorch::LiveHookOptions options;
   options.layers = attnguard::examples::kModelLayers;
   options.probability = settings.probability;
+  std::atomic<std::uint64_t> told{0};  // What the hook's own checks find.
+  options.on_finding = [&told](const std::string&, const std::string&,
+                               const std::string&) { ++told; };
   options.mask = attnguard::Mask::parse("causal_bottom_right").value();
-  options.on_finding = [&printer](const std::string& layer,
-                                  const std::string& check,
-                                  const std::string& message) {
-    printer->print(layer + ": " + check + ": " + message);
-  };
   Result<std::unique_ptr<LiveHook>> hook =
       LiveHook::start(*guard.value(), options);
   if (!hook.ok()) return fail(hook.status().message());
   const attnguard::examples::ModelResult result =
       attnguard::examples::run_model(settings.model);
   if (!result.failure.empty()) return fail(result.failure);
+  if (!sink->flush(kDumpWait)) return fail("a dump is still not written");
   const std::string done = attnguard::examples::corruption_done();
   if (!done.empty())
     std::printf("corrupted: %s\n", done.c_str());
@@ -160,7 +161,7 @@ int run(const Settings& settings) {
     return fail("nothing was corrupted: the model gave no occasion");
   std::printf("served %lld tokens\n", static_cast<long long>(result.tokens));
   const std::uint64_t violations =
-      print_counters(guard.value()->counters(), hook.value()->counters());
+      print_counters(guard.value()->counters(), hook.value()->counters(), told);
   std::printf("%s\n", violations > 0 ? "violation" : "no violation");
   return violations > 0 ? 1 : 0;
 }

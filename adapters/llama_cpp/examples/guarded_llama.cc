@@ -4,11 +4,13 @@
 //
 //   guarded_llama --model tiny.gguf --flash off --corrupt mask-bit
 //   guarded_llama --model tiny.gguf --metrics-port 9464 --seconds 60
+//   ATTNGUARD_OPTIONS=on_violation=log,dump guarded_llama --model tiny.gguf
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,10 +19,11 @@
 #include "adapters/prometheus/exporter.h"
 #endif
 #include "guard/policy/runtime_options.h"
-#include "guard/runtime/violation.h"
+#include "guard/runtime/actions.h"
 
 namespace {
 
+using attnguard::ActionSink;
 using attnguard::Guard;
 using attnguard::GuardCounters;
 using attnguard::LiveCheck;
@@ -32,21 +35,15 @@ using attnguard::llama_cpp::EngineFinding;
 using attnguard::llama_cpp::HookCounters;
 using attnguard::llama_cpp::LiveHook;
 
-constexpr int kMostLines = 3;
+constexpr int kMostLines = 3;  // of the log, in a minute
+constexpr std::chrono::seconds kDumpWait{30};
 
-// Prints the first few violations.
-class Printer : public attnguard::ViolationSink {
- public:
-  void on_violation(const attnguard::Violation& violation) noexcept override {
-    print(attnguard::describe(violation));
-  }
-  void print(const std::string& line) noexcept {
-    if (++lines_ <= kMostLines) std::printf("violation: %s\n", line.c_str());
-  }
-
- private:
-  int lines_ = 0;
-};
+// The guard's log is what the program prints.
+attnguard::ActionHooks printing() {
+  return {.log = [](std::string_view line) {
+    std::printf("%.*s\n", static_cast<int>(line.size()), line.data());
+  }};
+}
 
 struct Settings {
   ServerOptions server;
@@ -118,12 +115,15 @@ attnguard::RuntimePolicy policy_of(const Settings& settings) {
   patch.severity_actions[attnguard::Severity::kError] =
       attnguard::kActionCount | attnguard::kActionLog;
   policy.patches.push_back(patch);
+  policy.log_per_minute = kMostLines;
   return policy;
 }
 
 std::uint64_t print_guard(const GuardCounters& counters) {
   std::uint64_t violations = 0;
   for (const LiveCheck check : attnguard::all_live_checks()) {
+    // What the hook reported is printed by the hook's own checks.
+    if (check == LiveCheck::kEngine) continue;
     const attnguard::CheckCounters& its = counters.check(check);
     violations += its.violations;
     if (its.runs == 0) continue;
@@ -136,11 +136,9 @@ std::uint64_t print_guard(const GuardCounters& counters) {
   return violations;
 }
 
-std::uint64_t print_hook(const HookCounters& counters) {
-  std::uint64_t violations = 0;
+void print_hook(const HookCounters& counters) {
   for (std::size_t i = 0; i < attnguard::llama_cpp::kNumEngineChecks; ++i) {
     const HookCounters::Check& its = counters.checks[i];
-    violations += its.violations;
     if (its.runs == 0) continue;
     std::printf(
         "  %-13s %6llu calls %8llu seen %6llu violations\n",
@@ -151,7 +149,6 @@ std::uint64_t print_hook(const HookCounters& counters) {
         static_cast<unsigned long long>(its.judged),
         static_cast<unsigned long long>(its.violations));
   }
-  return violations;
 }
 
 int fail(const std::string& message) {
@@ -159,30 +156,28 @@ int fail(const std::string& message) {
   return 3;
 }
 
+// `told` counts what the hook's own checks find.
 attnguard::llama_cpp::LiveHookOptions hook_options(const Settings& settings,
-                                                   Printer& printer) {
+                                                   std::uint64_t& told) {
   attnguard::llama_cpp::LiveHookOptions options;
   if (settings.scale > 0) options.softmax_scale = settings.scale;
   if (settings.window > 0)
     options.window = [&settings](int layer) {
       return layer % settings.windowed_layers == 0 ? settings.window : 0;
     };
-  options.on_finding = [&printer](const EngineFinding& finding) {
-    printer.print(
-        finding.layer + ": " +
-        std::string(attnguard::llama_cpp::engine_check_id(finding.check)) +
-        ": " + finding.message);
-  };
+  options.on_finding = [&told](const EngineFinding&) { ++told; };
   return options;
 }
 
 #if ATTNGUARD_WITH_PROMETHEUS
 Result<std::unique_ptr<attnguard::PrometheusExporter>> expose(
-    int port, const Guard& guard, const LiveHook& hook) {
+    int port, const Guard& guard, const ActionSink& sink,
+    const LiveHook& hook) {
   auto exporter = attnguard::PrometheusExporter::listen(
-      "127.0.0.1:" + std::to_string(port), [&guard, &hook] {
+      "127.0.0.1:" + std::to_string(port), [&guard, &sink, &hook] {
+        const attnguard::ActionCounters actions = sink.counters();
         std::vector<attnguard::MetricFamily> families =
-            attnguard::guard_metrics(guard.counters());
+            attnguard::guard_metrics(guard.counters(), &actions);
         for (attnguard::MetricFamily& family :
              attnguard::llama_cpp::hook_metrics(hook.counters()))
           families.push_back(std::move(family));
@@ -214,7 +209,7 @@ attnguard::Status serve_on(const Settings& settings, LiveHook& hook,
 
 int print_result(const Settings& settings, const Guard& guard,
                  const HookCounters& hook, const Corruption& corruption,
-                 const ServerResult& served) {
+                 const ServerResult& served, std::uint64_t told) {
   if (!corruption.done().empty())
     std::printf("corrupted: %s\n", corruption.done().c_str());
   else if (settings.corrupt != "none")
@@ -230,8 +225,8 @@ int print_result(const Settings& settings, const Guard& guard,
     std::printf("%llu not judged: %s\n",
                 static_cast<unsigned long long>(hook.declined),
                 hook.last_reason.c_str());
-  const std::uint64_t violations =
-      print_guard(guard.counters()) + print_hook(hook);
+  const std::uint64_t violations = print_guard(guard.counters()) + told;
+  print_hook(hook);
   std::printf("%s\n", violations > 0 ? "violation" : "no violation");
   return violations > 0 ? 1 : 0;
 }
@@ -247,16 +242,18 @@ int run(const Settings& settings) {
     std::fputs(attnguard::runtime_options_help(policy).c_str(), stdout);
     return 0;
   }
-  const auto printer = std::make_shared<Printer>();
+  const auto sink =
+      std::make_shared<ActionSink>(policy, "llama.cpp", printing());
   Result<std::unique_ptr<Guard>> created =
-      Guard::create(std::move(policy), {.sink = printer});
+      Guard::create(std::move(policy), {.sink = sink});
   if (!created.ok()) return fail(created.status().message());
   Guard& guard = *created.value();
-  LiveHook hook(guard, hook_options(settings, *printer));
+  std::uint64_t told = 0;
+  LiveHook hook(guard, hook_options(settings, told));
 #if ATTNGUARD_WITH_PROMETHEUS
   std::unique_ptr<attnguard::PrometheusExporter> exporter;
   if (settings.metrics_port >= 0) {
-    auto listening = expose(settings.metrics_port, guard, hook);
+    auto listening = expose(settings.metrics_port, guard, *sink, hook);
     if (!listening.ok()) return fail(listening.status().message());
     exporter = std::move(listening.value());
   }
@@ -275,7 +272,9 @@ int run(const Settings& settings) {
   if (attnguard::Status status = serve_on(settings, hook, corruption, served);
       !status.ok())
     return fail(status.message());
-  return print_result(settings, guard, hook.counters(), corruption, served);
+  if (!sink->flush(kDumpWait)) return fail("a dump is still not written");
+  return print_result(settings, guard, hook.counters(), corruption, served,
+                      told);
 }
 
 }  // namespace

@@ -242,6 +242,17 @@ std::string_view CallBuilder::build_from_mask(const AttentionNode& node,
   return {};
 }
 
+CallBuilder::RowOfCall CallBuilder::row_of_call(std::int64_t ubatch_row) const {
+  if (by_mask_) return {};
+  for (std::size_t b = 0; b < num_entries_; ++b) {
+    const std::vector<Row>& rows = entries_[b].rows;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i].index == ubatch_row)
+        return {static_cast<std::int64_t>(b), static_cast<std::int64_t>(i)};
+  }
+  return {};
+}
+
 ObserveContext CallBuilder::context() const {
   ObserveContext context;
   if (from_zero_ && plain_) context.sequences = sequence_ids_.data();

@@ -51,6 +51,12 @@ class CallBuilder : public RowMask {
     return entries_[static_cast<std::size_t>(entry)].sequence;
   }
 
+  // Where a row of the ubatch is in the call of the last build().
+  struct RowOfCall {
+    std::int64_t batch = -1, query = -1;  // -1: it is not in it.
+  };
+  RowOfCall row_of_call(std::int64_t ubatch_row) const;
+
   void allowed(const RowPlace& row, KeyRanges& out) const override;
 
  private:

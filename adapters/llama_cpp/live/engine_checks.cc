@@ -65,6 +65,7 @@ CheckOutcome check_mask(const AttentionNode& node, std::span<const Token> rows,
                           rule.sees(token.position, ledger.position(first + j));
       ++outcome.judged;
       if (sees == should || outcome.wrong++ > 0) continue;
+      outcome.kind = should ? FindingKind::kMiss : FindingKind::kLeak;
       outcome.row = index;
       outcome.message = wrong_mask(ledger, token, first + j, should);
     }
@@ -81,7 +82,9 @@ CheckOutcome check_weights(const AttentionNode& node) {
   const auto complain = [&](std::int64_t s, std::int64_t h, std::int64_t i,
                             const std::string& what) {
     if (outcome.wrong++ > 0) return;
+    outcome.kind = FindingKind::kMass;
     outcome.row = s * weights.shape[2] + i;
+    outcome.head = h;
     outcome.message = "head " + std::to_string(h) + ", row " +
                       std::to_string(outcome.row) + " of the ubatch: " + what;
   };

@@ -10,14 +10,18 @@
 #include "adapters/llama_cpp/live/attention_node.h"
 #include "adapters/llama_cpp/live/call_builder.h"
 #include "adapters/llama_cpp/live/cell_ledger.h"
+#include "guard/finding/finding.h"
 
 namespace attnguard::llama_cpp {
 
 struct CheckOutcome {
   std::uint64_t judged = 0;
   std::uint64_t wrong = 0;
-  std::int64_t row = -1;  // of the ubatch, of the first that is wrong
-  std::string message;    // about the first that is wrong
+  // Of the first that is wrong.
+  FindingKind kind = FindingKind::kValue;
+  std::int64_t row = -1;   // of the ubatch
+  std::int64_t head = -1;  // query head; -1: of none alone
+  std::string message;
 };
 
 // Each element of the mask tensor against sequences and positions: finite where

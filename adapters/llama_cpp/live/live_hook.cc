@@ -42,6 +42,8 @@ LiveHook::State::Layer& LiveHook::State::layer(int number) {
     return numerics_of(made.storage, problem);
   };
   made.handle = guard_.layer(made.name, options);
+  made.own_checks =
+      guard_.layer_settings(made.handle).is_on(LiveCheck::kEngine);
   return *(by_number_[index] = &made);
 }
 
@@ -139,15 +141,14 @@ bool LiveHook::State::ask(const ggml_tensor* node) {
   return decide(number);
 }
 
-// What the hook itself does is charged to the guard's budget; what observe()
-// takes is there already.
+// What the hook itself does is charged to the guard's budget.
 void LiveHook::State::computed(const ggml_tensor* node) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  in_observe_ = {};
+  not_charged_ = {};
   look_at(node);
   guard_.charge(
-      std::chrono::nanoseconds(Clock::now() - start - in_observe_).count());
+      std::chrono::nanoseconds(Clock::now() - start - not_charged_).count());
 }
 
 void LiveHook::State::look_at(const ggml_tensor* node) {
@@ -165,7 +166,9 @@ void LiveHook::State::look_at(const ggml_tensor* node) {
 }
 
 void LiveHook::State::check_write(const ggml_tensor* node) {
-  if (!read_write(node, write_) || !can_compare(write_)) return;
+  const Layer& its = layer(layer_of(node));
+  if (!its.own_checks || !read_write(node, write_) || !can_compare(write_))
+    return;
   CheckOutcome outcome;
   outcome.judged = write_.index.size();
   outcome.row = first_wrong_row(write_);
@@ -181,7 +184,8 @@ void LiveHook::State::check_write(const ggml_tensor* node) {
   // A transposed value cache has a row for each element, head by head.
   if (rows > 0 && write_.index.size() > rows && outcome.row >= 0)
     outcome.row /= static_cast<std::int64_t>(write_.index.size() / rows);
-  count(EngineCheck::kCacheWrite, outcome, layer(layer_of(node)));
+  // The attention that will read the cache is not computed yet.
+  count(EngineCheck::kCacheWrite, outcome, its, false);
 }
 
 // Without flash attention the query's memory is free again before the output is
@@ -213,36 +217,48 @@ void LiveHook::State::judge(const ggml_tensor* tensor) {
   Layer& its = layer(node.layer);
   its.storage = {node.flash, node.key.dtype(), node.value.dtype()};
   Cache* cache = cache_of(node.layer);
+  // Built first, so that what the hook's checks find is dumped with the call.
+  const std::string_view why = build_call(node, cache);
+  if (its.own_checks) make_own_checks(node, its, cache, why.empty());
+  if (!why.empty()) return decline(why);
+  if (cache == nullptr) add(not_told_);
+  observe(its);
+}
+
+// Empty, or why there is no call that the guard can judge.
+std::string_view LiveHook::State::build_call(const AttentionNode& node,
+                                             Cache* cache) {
+  return cache != nullptr ? builder_.build(node, batch_.rows(), cache->ledger,
+                                           rule(node.layer), sequence_base_)
+                          : builder_.build_from_mask(node, rule(node.layer));
+}
+
+void LiveHook::State::make_own_checks(const AttentionNode& node, Layer& its,
+                                      Cache* cache, bool has_call) {
   if (cache != nullptr) {
     if (node.mask.data != nullptr && checked_mask_ != node.mask.data) {
       checked_mask_ = node.mask.data;
       count(EngineCheck::kMask,
             check_mask(node, batch_.rows(), cache->ledger, rule(node.layer)),
-            its);
+            its, has_call);
     }
-    judge_cells(node, its, *cache);
+    count(EngineCheck::kCacheCell, judge_cells(node, its, *cache), its,
+          has_call);
   }
-  if (!node.flash) count(EngineCheck::kWeights, check_weights(node), its);
-  observe(node, its, cache);
+  if (!node.flash)
+    count(EngineCheck::kWeights, check_weights(node), its, has_call);
 }
 
-void LiveHook::State::observe(const AttentionNode& node, Layer& its,
-                              Cache* cache) {
-  const std::string_view why =
-      cache != nullptr ? builder_.build(node, batch_.rows(), cache->ledger,
-                                        rule(node.layer), sequence_base_)
-                       : builder_.build_from_mask(node, rule(node.layer));
-  if (!why.empty()) return decline(why);
+void LiveHook::State::observe(Layer& its) {
   add(observed_);
-  if (cache == nullptr) add(not_told_);
   const auto start = std::chrono::steady_clock::now();
   guard_.observe(its.handle, builder_.call(), builder_.context());
-  in_observe_ = std::chrono::steady_clock::now() - start;
+  not_charged_ += std::chrono::steady_clock::now() - start;
 }
 
 // Every cell that a row of this graph can see.
-void LiveHook::State::judge_cells(const AttentionNode& node, Layer& its,
-                                  Cache& cache) {
+CheckOutcome LiveHook::State::judge_cells(const AttentionNode& node, Layer& its,
+                                          Cache& cache) {
   const std::span<const Token> rows = batch_.rows();
   CheckOutcome outcome;
   SequenceSet done;
@@ -265,7 +281,8 @@ void LiveHook::State::judge_cells(const AttentionNode& node, Layer& its,
           " is not what it was when it was last seen, and nobody wrote it";
     }
   }
-  count(EngineCheck::kCacheCell, outcome, its);
+  outcome.kind = FindingKind::kOverwrite;
+  return outcome;
 }
 
 void LiveHook::State::decline(std::string_view reason) {
@@ -283,13 +300,70 @@ void LiveHook::State::lose_step(std::string_view reason) {
 }
 
 void LiveHook::State::count(EngineCheck check, const CheckOutcome& outcome,
-                            const Layer& its) {
+                            const Layer& its, bool has_call) {
   AtomicCheck& counters = checks_[static_cast<std::size_t>(check)];
   add(counters.runs);
   add(counters.judged, outcome.judged);
   if (outcome.wrong == 0) return;
   add(counters.violations);
   add(counters.findings, outcome.wrong);
+  const auto start = std::chrono::steady_clock::now();
+  report(check, outcome, its, has_call);
+  not_charged_ += std::chrono::steady_clock::now() - start;
+}
+
+// The rows of the graph, for a dump: runs of positions, the first of very many.
+std::string LiveHook::State::rows_text() const {
+  constexpr int kMostRuns = 64;
+  const std::span<const Token> rows = batch_.rows();
+  std::string text = "graph " + std::to_string(graphs_.load()) +
+                     " of the hook, " + std::to_string(rows.size()) +
+                     " rows whose sequences the host said\n";
+  const auto span = [](const char* what, std::int64_t first,
+                       std::int64_t count) {
+    std::string words = what + (count > 1 ? std::string("s ") : " ");
+    words += std::to_string(first);
+    return count > 1 ? words + " to " + std::to_string(first + count - 1)
+                     : words;
+  };
+  int runs = 0;
+  for (std::size_t r = 0; r < rows.size();) {
+    if (runs++ == kMostRuns) return text + "...\n";
+    std::size_t end = r + 1;
+    while (end < rows.size() && rows[end].sequence == rows[r].sequence &&
+           rows[end].position == rows[end - 1].position + 1)
+      ++end;
+    const auto count = static_cast<std::int64_t>(end - r);
+    text += span("row", static_cast<std::int64_t>(r), count) + ": sequence " +
+            std::to_string(rows[r].sequence) + ", " +
+            span("position", rows[r].position, count) + "\n";
+    r = end;
+  }
+  return text;
+}
+
+// `has_call`: the builder has the call that it is about.
+void LiveHook::State::report(EngineCheck check, const CheckOutcome& outcome,
+                             const Layer& its, bool has_call) {
+  Finding found;
+  found.kind = outcome.kind;
+  found.message = outcome.message;
+  const std::string text = rows_text();
+  const ObserveContext context = builder_.context();
+  EngineReport report;
+  report.check = engine_check_id(check);
+  report.findings = {&found, 1};
+  report.num_findings = static_cast<std::int64_t>(outcome.wrong);
+  report.text = text;
+  if (has_call) {
+    const CallBuilder::RowOfCall place = builder_.row_of_call(outcome.row);
+    found.batch = place.batch;
+    found.query = place.query;
+    found.head = outcome.head;
+    report.call = &builder_.call();
+    report.context = &context;
+  }
+  guard_.report(its.handle, report);
   if (!options_.on_finding) return;
   EngineFinding finding;
   finding.check = check;

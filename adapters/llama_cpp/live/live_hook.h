@@ -47,8 +47,12 @@ struct LiveHookOptions {
   // that a wrong scale in the graph itself goes unseen.
   std::optional<double> softmax_scale;
 
-  // What the hook's own checks found, from the decoding thread. What the
-  // guard's checks found goes to its sink.
+  // Called too when the hook's own checks find something, from the decoding
+  // thread. They are reported to the guard (Guard::report) in any case, and so
+  // are counted, logged and dumped as the policy says of its check `engine`.
+  // Where `engine` is off for a layer, the hook's checks are not made in it.
+  // Violations do not throw here, whatever the policy says: llama.cpp calls the
+  // hook from C.
   std::function<void(const EngineFinding&)> on_finding;
 };
 

@@ -57,7 +57,8 @@ class LiveHook::State {
   struct Layer {
     LayerHandle handle;
     std::string name;
-    Storage storage;  // What the numerics of its calls are made of.
+    bool own_checks = true;  // The policy's `engine` is on.
+    Storage storage;         // What the numerics of its calls are made of.
     CellPrints prints;
   };
 
@@ -82,12 +83,19 @@ class LiveHook::State {
   void check_write(const ggml_tensor* node);
   void keep_query(const ggml_tensor* softmax);
   void judge(const ggml_tensor* node);
-  void judge_cells(const AttentionNode& node, Layer& layer, Cache& cache);
-  void observe(const AttentionNode& node, Layer& layer, Cache* cache);
+  CheckOutcome judge_cells(const AttentionNode& node, Layer& layer,
+                           Cache& cache);
+  std::string_view build_call(const AttentionNode& node, Cache* cache);
+  void make_own_checks(const AttentionNode& node, Layer& layer, Cache* cache,
+                       bool has_call);
+  void observe(Layer& layer);
   void decline(std::string_view reason);
   void lose_step(std::string_view reason);
-  void count(EngineCheck check, const CheckOutcome& outcome,
-             const Layer& layer);
+  void count(EngineCheck check, const CheckOutcome& outcome, const Layer& layer,
+             bool has_call);
+  void report(EngineCheck check, const CheckOutcome& outcome,
+              const Layer& layer, bool has_call);
+  std::string rows_text() const;
 
   Guard& guard_;
   LiveHookOptions options_;
@@ -108,7 +116,9 @@ class LiveHook::State {
   bool look_ = false;
   const void* checked_mask_ = nullptr;  // in this graph
 
-  std::chrono::nanoseconds in_observe_{0};  // in the present node
+  // In the present node: what the guard counts itself, and what the host and
+  // its sink take with a finding, which is not budgeted.
+  std::chrono::nanoseconds not_charged_{0};
   CacheWrite write_;
   std::vector<float> query_;  // A copy, [stream, head, row, channel].
   Place kept_query_;

@@ -5,6 +5,9 @@
 #include <cstdlib>
 
 #include "guard/base/status.h"
+#include "guard/runtime/dump_file.h"
+#include "guard/runtime/replay.h"
+#include "tests/runtime/dump_folder.h"
 #include "tests/support/child_program.h"
 #include "tests/support/required_engine.h"
 
@@ -56,8 +59,50 @@ TEST(LibTorchLiveHook, FindsAFlippedMaskBit) {
   const ProgramResult result = serve({"--corrupt", "mask-bit"});
   EXPECT_EQ(result.code, 1) << result.output;
   EXPECT_THAT(result.output,
-              HasSubstr("sdpa.1: mask: batch 0, query 0: the mask shows key "
-                        "25, against causal_bottom_right"));
+              HasSubstr("sdpa.1: engine: mask: batch 0, query 0: the mask "
+                        "shows key 25, against causal_bottom_right"));
+}
+
+// What the hook finds goes the way of what the guard finds.
+TEST(LibTorchLiveHook, WhatItFindsIsLoggedAndDumped) {
+  const Result<std::string> program = guarded_libtorch();
+  ATTNGUARD_SKIP_WITHOUT("libtorch", program);
+  const DumpFolder folder;
+  ::setenv("ATTNGUARD_OPTIONS",
+           ("on_engine=log,dump:dump_dir='" + folder.path() + "'").c_str(), 1);
+  const ProgramResult result = serve({"--corrupt", "mask-bit"});
+  ::unsetenv("ATTNGUARD_OPTIONS");
+  EXPECT_EQ(result.code, 1) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("attnguard: sdpa.1: engine: mask: "));
+  EXPECT_THAT(result.output,
+              HasSubstr("attnguard: sdpa.1: wrote " + folder.path()));
+  ASSERT_EQ(folder.files().size(), 1u) << result.output;
+  const Result<Dump> dump = Dump::load(folder.files()[0]);
+  ASSERT_TRUE(dump.ok()) << dump.status().message();
+  const DumpRecord& record = dump.value().record();
+  EXPECT_EQ(record.engine, "libtorch");
+  EXPECT_EQ(record.check, "engine");
+  EXPECT_EQ(record.engine_check, "mask");
+  EXPECT_TRUE(record.has_tensors);
+  ASSERT_EQ(record.findings.size(), 1u);
+  EXPECT_EQ(record.findings[0].kind, FindingKind::kLeak);
+  EXPECT_EQ(record.findings[0].query, 0);
+  EXPECT_EQ(record.findings[0].key, 25);
+  EXPECT_EQ(judge_call(judged_call(dump.value()), record.findings,
+                       std::chrono::steady_clock::now() + kLong)
+                .verdict,
+            Verdict::kViolation);
+}
+
+TEST(LibTorchLiveHook, ItsOwnChecksAreOffWhereThePolicySaysSo) {
+  const Result<std::string> program = guarded_libtorch();
+  ATTNGUARD_SKIP_WITHOUT("libtorch", program);
+  ::setenv("ATTNGUARD_OPTIONS", "engine=off", 1);
+  const ProgramResult result = serve({"--corrupt", "mask-bit"});
+  ::unsetenv("ATTNGUARD_OPTIONS");
+  EXPECT_THAT(result.output, Not(HasSubstr("engine: mask")));
+  EXPECT_THAT(result.output, Not(HasSubstr("  mask  ")));
+  EXPECT_THAT(result.output, HasSubstr("recompute"));
 }
 
 TEST(LibTorchLiveHook, FindsAStalePage) {

@@ -6,7 +6,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "guard/runtime/dump_file.h"
+#include "guard/runtime/replay.h"
 #include "tests/adapters/llama_cpp/live/guarded_llama.h"
+#include "tests/runtime/dump_folder.h"
 #include "tests/support/child_program.h"
 
 namespace attnguard {
@@ -79,17 +82,18 @@ TEST_P(LlamaLiveHook, FindsAFlippedMaskBit) {
   const ProgramResult result = serve({"--corrupt", "mask-bit"});
   EXPECT_EQ(result.code, 1) << result.output;
   EXPECT_THAT(result.output, HasSubstr("corrupted: layer 0, graph 0: row"));
-  EXPECT_THAT(result.output, HasSubstr("blk.0.attn: mask: the mask of sequence "
-                                       "0, position 0 shows cell 1, which is "
-                                       "its own position 1"));
+  EXPECT_THAT(result.output,
+              HasSubstr("blk.0.attn: engine: mask: the mask of sequence 0, "
+                        "position 0 shows cell 1, which is its own position "
+                        "1"));
 }
 
 TEST_P(LlamaLiveHook, FindsAStalePage) {
   const ProgramResult result = serve({"--corrupt", "stale-page"});
   EXPECT_EQ(result.code, 1) << result.output;
   EXPECT_THAT(result.output,
-              HasSubstr("blk.1.attn: cache-cell: sequence 0, position 4: cell "
-                        "4 is not what it was"));
+              HasSubstr("blk.1.attn: engine: cache-cell: sequence 0, position "
+                        "4: cell 4 is not what it was"));
 }
 
 TEST_P(LlamaLiveHook, FindsAWrongScale) {
@@ -104,6 +108,74 @@ TEST_P(LlamaLiveHook, FindsNan) {
   const ProgramResult result = serve({"--corrupt", "nan"});
   EXPECT_EQ(result.code, 1) << result.output;
   EXPECT_THAT(result.output, HasSubstr("blk.1.attn: finite: "));
+}
+
+// The dump of the hook's own check, if there is one file of it.
+Result<Dump> dump_of_check(const DumpFolder& folder, const std::string& check) {
+  std::string found;
+  for (const std::string& file : folder.files())
+    if (file.ends_with("-engine-" + check + ".safetensors")) {
+      EXPECT_EQ(found, "") << file;
+      found = file;
+    }
+  if (found.empty()) return Status(StatusCode::kNotFound, "no file");
+  return Dump::load(found);
+}
+
+Rejudged judge_again(const Dump& dump) {
+  return judge_call(judged_call(dump), dump.record().findings,
+                    std::chrono::steady_clock::now() + kLong);
+}
+
+// What the hook finds goes the way of what the guard finds: a line in the log,
+// and a file with the call.
+TEST_P(LlamaLiveHook, WhatItFindsIsLoggedAndDumped) {
+  struct Case {
+    const char *fault, *check, *layer;
+  };
+  for (const Case& one : {Case{"mask-bit", "mask", "blk.0.attn"},
+                          Case{"stale-page", "cache-cell", "blk.1.attn"}}) {
+    SCOPED_TRACE(one.fault);
+    const DumpFolder folder;
+    ::setenv(
+        "ATTNGUARD_OPTIONS",
+        ("on_engine=log,dump:dump_max_files=1:dump_dir='" + folder.path() + "'")
+            .c_str(),
+        1);
+    const ProgramResult result = serve({"--corrupt", one.fault});
+    ::unsetenv("ATTNGUARD_OPTIONS");
+    EXPECT_EQ(result.code, 1) << result.output;
+    EXPECT_THAT(result.output,
+                HasSubstr("attnguard: " + std::string(one.layer) +
+                          ": engine: " + one.check + ": "));
+    EXPECT_THAT(result.output,
+                HasSubstr("attnguard: " + std::string(one.layer) + ": wrote " +
+                          folder.path()));
+    const Result<Dump> dump = dump_of_check(folder, one.check);
+    ASSERT_TRUE(dump.ok()) << dump.status().message();
+    const DumpRecord& record = dump.value().record();
+    EXPECT_EQ(record.engine, "llama.cpp");
+    EXPECT_EQ(record.layer, one.layer);
+    EXPECT_TRUE(record.has_tensors);
+    ASSERT_EQ(record.findings.size(), 1u);
+    EXPECT_EQ(record.findings[0].batch, 0);
+    EXPECT_GE(record.findings[0].query, 0);
+    EXPECT_THAT(record.engine_text, HasSubstr(": sequence 0, position"));
+    // A wrong mask made the output wrong; a stale page is what the kernel was
+    // given, and what it made of that is right.
+    EXPECT_EQ(judge_again(dump.value()).verdict,
+              std::string(one.fault) == "mask-bit" ? Verdict::kViolation
+                                                   : Verdict::kPass);
+  }
+}
+
+TEST_P(LlamaLiveHook, ItsOwnChecksAreOffWhereThePolicySaysSo) {
+  ::setenv("ATTNGUARD_OPTIONS", "engine=off", 1);
+  const ProgramResult result = serve({"--corrupt", "stale-page"});
+  ::unsetenv("ATTNGUARD_OPTIONS");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, Not(HasSubstr("cache-cell")));
+  EXPECT_THAT(result.output, HasSubstr("recompute"));
 }
 
 INSTANTIATE_TEST_SUITE_P(
