@@ -238,10 +238,11 @@ Problem shrink_failure(const Engine& engine, const Settings& settings,
   result.smallest_failing = smallest.problem_line;
   const Finding* finding = telling_finding(smallest);
   if (finding == nullptr) return smallest.problem;
-  std::optional<InfluenceMap> map = draw_influence_map(
+  Result<InfluenceMap> map = draw_influence_map(
       engine, smallest.problem, settings.seed, finding->batch,
       std::max<std::int64_t>(finding->head, 0), finding->query, finding->key);
-  if (map && shows_something_wrong(*map)) result.map = std::move(map);
+  if (map.ok() && shows_something_wrong(map.value()))
+    result.map = std::move(map.value());
   return smallest.problem;
 }
 

@@ -35,6 +35,13 @@ struct MapRequest {
   bool isolate = true;
 };
 
+// The first entry that a map can be drawn of; 0 when there is none.
+std::int64_t first_drawable(const Problem& problem) {
+  for (std::int64_t b = 0; b < problem.batch; ++b)
+    if (problem.len_q(b) > 0 && problem.len_kv(b) > 0) return b;
+  return 0;
+}
+
 // A number below `size`, which is called `of` in the message.
 Status read_index(const Arguments& arguments, std::string_view option,
                   std::int64_t size, std::string_view of,
@@ -57,7 +64,7 @@ Status read_place(const Arguments& arguments, MapRequest& request) {
       read_index(arguments, "--batch", p.batch, "entry", request.batch);
   if (status.ok())
     status = read_index(arguments, "--head", p.num_heads, "head", request.head);
-  const std::int64_t b = request.batch.value_or(0);
+  const std::int64_t b = request.batch.value_or(first_drawable(p));
   if (status.ok())
     status =
         read_index(arguments, "--query", p.len_q(b), "query", request.query);
@@ -178,23 +185,30 @@ Result<std::string> drawing(const InfluenceMap& map, const MapRequest& request,
                             static_cast<std::size_t>(request.tokens));
 }
 
-// Says why there is no map; the code to end with.
-int no_map(const Engine& engine, const MapRequest& request, std::ostream& err) {
+// Says why there is no map, in the engine's words where it failed. Without one
+// nothing was checked; the code to end with.
+int no_map(const Status& why, std::ostream& err) {
+  const bool failed = why.code() == StatusCode::kEngineFailure;
+  usage_error(err, "no map: " + why.message(),
+              failed ? "'attnguard check' with the same problem says more"
+                     : "nothing was checked; another --problem or --batch, or "
+                       "a smaller --tokens, may have a map");
+  return failed ? kExitEngineError : kExitInconclusive;
+}
+
+// A map of the place that was asked for, or else of one where something is
+// wrong.
+Result<InfluenceMap> drawn_map(const Engine& engine, MapRequest& request) {
   const std::string reason = unsupported_reason(engine, request.problem);
-  const std::string name = terminal_text(engine.name);
-  if (!reason.empty()) {
-    usage_error(err, name + " does not take the problem: " + reason);
-    return kExitInconclusive;
-  }
-  if (!engine.capabilities.deterministic) {
-    usage_error(err, name + " says that it does not repeat itself",
-                "its noise would look like influence");
-    return kExitInconclusive;
-  }
-  usage_error(err, name + " failed, or was too slow for a map",
-              "'attnguard check' with the same problem says more; --tokens N "
-              "draws fewer cells");
-  return kExitEngineError;
+  if (!reason.empty())
+    return unsupported("engine '" + engine.name +
+                       "' does not take the problem: " + reason);
+  choose_place(engine, request);
+  return draw_influence_map(
+      engine, request.problem, request.seed,
+      request.batch.value_or(first_drawable(request.problem)),
+      request.head.value_or(0), request.query.value_or(-1),
+      request.key.value_or(-1), request.tokens);
 }
 
 int run_map(const CommandContext& context) {
@@ -220,22 +234,17 @@ int run_map(const CommandContext& context) {
   if (output != "-") status = file.open(output);
   if (!status.ok()) return usage_error(err, status.message());
 
-  if (!unsupported_reason(engine.value(), request.problem).empty())
-    return no_map(engine.value(), request, err);
-  choose_place(engine.value(), request);
-  const std::optional<InfluenceMap> map = draw_influence_map(
-      engine.value(), request.problem, request.seed, request.batch.value_or(0),
-      request.head.value_or(0), request.query.value_or(-1),
-      request.key.value_or(-1), request.tokens);
-  if (!map) return no_map(engine.value(), request, err);
-  const Result<std::string> drawn = drawing(*map, request, engine.value());
+  const Result<InfluenceMap> map = drawn_map(engine.value(), request);
+  if (!map.ok()) return no_map(map.status(), err);
+  const Result<std::string> drawn =
+      drawing(map.value(), request, engine.value());
   status = drawn.status();
   if (status.ok() && output == "-")
     out << drawn.value();
   else if (status.ok())
     status = file.commit(drawn.value());
   if (!status.ok()) return usage_error(err, status.message());
-  return shows_something_wrong(*map) ? kExitViolation : kExitPass;
+  return shows_something_wrong(map.value()) ? kExitViolation : kExitPass;
 }
 
 }  // namespace

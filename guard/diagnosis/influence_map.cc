@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <string>
 
 #include "guard/probe/execute.h"
 #include "guard/probe/random.h"
@@ -41,14 +42,40 @@ char mark(bool moved, bool may) {
   return may ? 'o' : '.';
 }
 
+// Why there is nothing to measure.
+Status check_drawable(const Engine& engine, const Problem& problem,
+                      std::int64_t batch) {
+  if (problem.len_q(batch) == 0 || problem.len_kv(batch) == 0)
+    return invalid_argument(
+        "batch entry " + std::to_string(batch) + " has no " +
+        (problem.len_q(batch) == 0 ? "query" : "key") +
+        ", so that a map of it has no cell; choose an entry with both");
+  // Noise would look like leaks.
+  if (!engine.capabilities.deterministic)
+    return unsupported("engine '" + engine.name +
+                       "' says that it does not repeat itself, and its noise "
+                       "would look like influence");
+  return ok_status();
+}
+
+Status too_slow(const Engine& engine, std::int64_t calls, std::int64_t wanted) {
+  return unsupported("engine '" + engine.name + "' was too slow for a map: " +
+                     std::to_string(calls) + " of " + std::to_string(wanted) +
+                     " calls took more than " +
+                     std::to_string(kTimeLimit.count()) +
+                     " s; draw fewer keys, or use a smaller problem");
+}
+
 }  // namespace
 
-std::optional<InfluenceMap> draw_influence_map(
-    const Engine& engine, const Problem& problem, std::uint64_t seed,
-    std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key,
-    std::int64_t most_tokens) {
-  // Noise would look like leaks.
-  if (!engine.capabilities.deterministic) return std::nullopt;
+Result<InfluenceMap> draw_influence_map(const Engine& engine,
+                                        const Problem& problem,
+                                        std::uint64_t seed, std::int64_t batch,
+                                        std::int64_t head, std::int64_t query,
+                                        std::int64_t key,
+                                        std::int64_t most_tokens) {
+  if (Status status = check_drawable(engine, problem, batch); !status.ok())
+    return status;
   const auto start = std::chrono::steady_clock::now();
   InfluenceMap map;
   map.problem = problem.text();
@@ -73,16 +100,17 @@ std::optional<InfluenceMap> draw_influence_map(
     plan.request(change.scores(), change.values());
   }
   Executor executor(engine, problem);
-  if (!executor.allocate().ok()) return std::nullopt;
+  if (Status status = executor.allocate(); !status.ok()) return status;
   map.cells.assign(static_cast<std::size_t>(rows),
                    std::string(static_cast<std::size_t>(columns), ' '));
   KeyRanges allowed;
   for (std::int64_t call = 0; call <= columns; ++call) {
     Observation seen;
-    if (!executor.run(plan, static_cast<int>(call), seen).ok())
-      return std::nullopt;
+    if (Status status = executor.run(plan, static_cast<int>(call), seen);
+        !status.ok())
+      return status;
     if (std::chrono::steady_clock::now() - start > kTimeLimit)
-      return std::nullopt;
+      return too_slow(engine, call + 1, columns + 1);
     if (call == 0) continue;
     const std::int64_t token = map.first_column + call - 1;
     for (std::int64_t r = 0; r < rows; ++r) {

@@ -3,8 +3,8 @@
 #define ATTNGUARD_GUARD_DIAGNOSIS_INFLUENCE_MAP_H_
 
 #include <cstdint>
-#include <optional>
 
+#include "guard/base/status.h"
 #include "guard/engine/engine.h"
 #include "guard/finding/result.h"
 
@@ -15,12 +15,15 @@ namespace attnguard {
 // (batch, head) bit for bit with the unperturbed call. At most `most_tokens`
 // rows and columns, placed so that the row `query` and the key `key` are
 // inside (-1: from the start). Costs one engine call per column and one more.
-// nullopt when the engine fails, takes more than 10 s for it, or declares
-// itself non-deterministic.
-std::optional<InfluenceMap> draw_influence_map(
-    const Engine& engine, const Problem& problem, std::uint64_t seed,
-    std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key,
-    std::int64_t most_tokens = 24);
+// There is no map, and the status says why, when the entry has no row or no key
+// (kInvalidArgument), the engine fails (its own status), or it takes more than
+// 10 s for it or declares itself non-deterministic (kUnsupported).
+Result<InfluenceMap> draw_influence_map(const Engine& engine,
+                                        const Problem& problem,
+                                        std::uint64_t seed, std::int64_t batch,
+                                        std::int64_t head, std::int64_t query,
+                                        std::int64_t key,
+                                        std::int64_t most_tokens = 24);
 
 }  // namespace attnguard
 

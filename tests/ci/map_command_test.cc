@@ -187,8 +187,38 @@ TEST(MapCommand, SaysWhyThereIsNoMap) {
   EXPECT_EQ(outcome.code, kExitEngineError);
   EXPECT_THAT(outcome.out, IsEmpty());
   EXPECT_THAT(outcome.err,
-              StartsWith("attnguard: error: builtin:throws failed, or was too "
-                         "slow for a map\n"));
+              StartsWith("attnguard: error: no map: engine 'builtin:throws' "
+                         "threw an exception: this engine always throws\n"));
+}
+
+// Without a cell nothing was checked, which is no pass.
+TEST(MapCommand, OfAProblemWithoutRowsOrKeysIsNoPass) {
+  const auto map_of = [](const std::string& lengths, const char* format) {
+    return run_map({"--engine", "builtin:tiled", "--format", format,
+                    "--problem", lengths + " head_dim=16 mask=full"});
+  };
+  for (const char* format : {"text", "svg", "png"})
+    for (const char* lengths : {"seq_len=0", "seq_len_q=0 seq_len_kv=4",
+                                "seq_len_q=4 seq_len_kv=0"}) {
+      const Outcome outcome = map_of(lengths, format);
+      EXPECT_EQ(outcome.code, kExitInconclusive) << lengths << " " << format;
+      EXPECT_THAT(outcome.out, IsEmpty());
+      EXPECT_THAT(outcome.err, HasSubstr("batch entry 0 has no "));
+      EXPECT_THAT(outcome.err, HasSubstr("nothing was checked"));
+    }
+}
+
+// The first entry is empty, and nobody asked for it.
+TEST(MapCommand, IsOfAnEntryThatHasRowsAndKeys) {
+  const std::vector<std::string> words = {
+      "--engine", "builtin:tiled", "--problem",
+      "batch=2 seq_len=0,5 head_dim=16 mask=causal_bottom_right"};
+  const Outcome outcome = run_map(words);
+  EXPECT_EQ(outcome.code, kExitPass) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("batch 1, head 0 of "));
+  std::vector<std::string> empty = words;
+  empty.insert(empty.end(), {"--batch", "0"});
+  EXPECT_EQ(run_map(empty).code, kExitInconclusive);
 }
 
 // What an engine does with a problem that it cannot run says nothing.

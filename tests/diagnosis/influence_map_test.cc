@@ -10,11 +10,12 @@ namespace attnguard {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 std::vector<std::string> map_of(const char* engine, const std::string& line) {
   const Problem problem = problem_of(line);
   const auto map = draw_influence_map(builtin(engine), problem, 3, 0, 0, 0, 0);
-  return map ? map->cells : std::vector<std::string>{};
+  return map.ok() ? map.value().cells : std::vector<std::string>{};
 }
 
 TEST(InfluenceMap, DrawsTheStoryOfTheWrongAxis) {
@@ -36,11 +37,48 @@ TEST(InfluenceMap, IsAWindowAroundTheFindingInALongProblem) {
   const Problem problem = problem_of("seq_len=100 mask=causal_top_left");
   const auto map = draw_influence_map(builtin("causal_off_by_one"), problem, 3,
                                       0, 0, 50, 51, 8);
-  ASSERT_TRUE(map.has_value());
-  EXPECT_EQ(map->cells.size(), 8u);
-  EXPECT_EQ(map->first_row, 46);
-  EXPECT_EQ(map->first_column, 47);
-  EXPECT_EQ(map->cells[4], "####X...");
+  ASSERT_TRUE(map.ok()) << map.status().message();
+  EXPECT_EQ(map.value().cells.size(), 8u);
+  EXPECT_EQ(map.value().first_row, 46);
+  EXPECT_EQ(map.value().first_column, 47);
+  EXPECT_EQ(map.value().cells[4], "####X...");
+}
+
+Status no_map_of(const Engine& engine, const std::string& line,
+                 std::int64_t batch = 0) {
+  return draw_influence_map(engine, problem_of(line), 3, batch, 0, 0, 0)
+      .status();
+}
+
+TEST(InfluenceMap, SaysWhyThereIsNone) {
+  const std::string line = "seq_len=5 mask=causal_top_left";
+  const Status threw = no_map_of(builtin("throws"), line);
+  EXPECT_EQ(threw.code(), StatusCode::kEngineFailure);
+  EXPECT_THAT(threw.message(), HasSubstr("this engine always throws"));
+
+  Engine failing = builtin("tiled");
+  failing.run = [](const AttentionCall&) {
+    return unsupported("no kernel for head_dim 64");
+  };
+  const Status failed = no_map_of(failing, line);
+  EXPECT_EQ(failed.code(), StatusCode::kEngineFailure);
+  EXPECT_THAT(failed.message(), HasSubstr("no kernel for head_dim 64"));
+
+  Engine changing = builtin("tiled");
+  changing.capabilities.deterministic = false;
+  const Status noisy = no_map_of(changing, line);
+  EXPECT_EQ(noisy.code(), StatusCode::kUnsupported);
+  EXPECT_THAT(noisy.message(), HasSubstr("does not repeat itself"));
+}
+
+TEST(InfluenceMap, OfAnEmptyEntryIsNone) {
+  const std::string line = "batch=2 seq_len_q=3,0 seq_len_kv=0,4 mask=full";
+  const Status no_key = no_map_of(builtin("tiled"), line, 0);
+  EXPECT_EQ(no_key.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(no_key.message(), HasSubstr("batch entry 0 has no key"));
+  const Status no_query = no_map_of(builtin("tiled"), line, 1);
+  EXPECT_EQ(no_query.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(no_query.message(), HasSubstr("batch entry 1 has no query"));
 }
 
 TEST(Shrink, CandidatesAreValidSmallestFirstAndKeepTheMask) {
