@@ -8,6 +8,7 @@
 #include <map>
 
 #include "guard/report/check_counts.h"
+#include "guard/report/failure_group.h"
 #include "guard/report/influence_map_text.h"
 #include "guard/report/report_table.h"
 #include "guard/report/safe_text.h"
