@@ -93,7 +93,7 @@ std::string render_github(std::span<const RunResult> results,
   for (const RunResult& run : results)
     out += "attnguard: " + github_message(run.engine) + ": " +
            verdict_words(run.verdict) + ", " +
-           problem_counts(totals_of({&run, 1})) + "\n";
+           run_counts(totals_of({&run, 1})) + "\n";
   return out + "attnguard: " + verdict_words(combine_runs(results)) + "\n";
 }
 

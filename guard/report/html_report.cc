@@ -165,7 +165,7 @@ std::string run_section(const RunResult& run, const std::string& id,
              "<section id=\"{0}\" aria-labelledby=\"{0}-name\"><h2 "
              "id=\"{0}-name\">{1} {2}</h2>\n",
              id, html_name(run.engine), verdict_badge(run.verdict)) +
-         "<p>" + problem_counts(totals_of({&run, 1})) + "</p>" +
+         "<p>" + run_counts(totals_of({&run, 1})) + "</p>" +
          (run.note.empty() ? "" : "<p>" + html_name(run.note) + "</p>") +
          facts(run) + failures(run, id) + check_table(run, options) +
          suppressions(run) + unsupported(run) + "</section>\n";
@@ -227,7 +227,7 @@ std::string footer(const ReportOptions& options) {
 std::string render_html(std::span<const RunResult> results,
                         const ReportOptions& options) {
   const Verdict verdict = combine_runs(results);
-  const std::string counts = problem_counts(totals_of(results));
+  const std::string counts = run_counts(totals_of(results));
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, "

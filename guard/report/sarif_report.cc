@@ -229,7 +229,7 @@ Json invocation_json(std::span<const RunResult> results,
                         " left out: more do not fit into what code hosts take");
   for (const RunResult& run : results)
     note("note", run.engine + ": " + verdict_words(run.verdict) + ", " +
-                     problem_counts(totals_of({&run, 1})) +
+                     run_counts(totals_of({&run, 1})) +
                      (run.note.empty() ? "" : "; " + run.note));
   Json made = {{"executionSuccessful", verdict != Verdict::kEngineError},
                {"exitCode", exit_code(verdict)},

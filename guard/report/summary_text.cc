@@ -34,6 +34,19 @@ std::string problem_counts(const Totals& totals) {
          (out.empty() ? "" : ": " + out);
 }
 
+std::string run_counts(const Totals& totals) {
+  std::string out = problem_counts(totals);
+  bool first = totals.num_problems == 0 && totals.suppressed == 0;
+  const auto add = [&](std::int64_t count, std::string_view noun) {
+    if (count == 0) return;
+    out += (first ? ": " : ", ") + counted(count, noun);
+    first = false;
+  };
+  add(totals.warnings, "warning");
+  add(totals.expired, "expired suppression");
+  return out;
+}
+
 std::string duration(double seconds) {
   if (seconds >= 100) return fmt::format("{:.0f} s", seconds);
   if (seconds >= 1) return fmt::format("{:#.3g} s", seconds);

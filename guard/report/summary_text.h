@@ -11,6 +11,11 @@ namespace attnguard {
 // "7 problems: 2 violated, 1 inconclusive, 3 passed, 1 unsupported"
 std::string problem_counts(const Totals& totals);
 
+// The same, and whatever else people have to know of a run that passed, where
+// nothing else says it: "1 problem: 1 passed, 3 warnings, 1 expired
+// suppression".
+std::string run_counts(const Totals& totals);
+
 // Three digits that say something: "1.25 s", "3.00 ms", "85.1 us".
 std::string duration(double seconds);
 

@@ -203,7 +203,7 @@ std::string summary(std::string_view name, Verdict verdict,
       "({:.1f} %)\n",
       paint(verdict_ink(verdict),
             pad_right(verdict_words(verdict), name.empty() ? 0 : 12)),
-      name.empty() ? "" : terminal_text(name) + ", ", problem_counts(totals),
+      name.empty() ? "" : terminal_text(name) + ", ", run_counts(totals),
       counted(totals.engine_calls, "engine call"),
       duration(totals.engine_seconds), duration(totals.guard_seconds),
       100 * totals.guard_share());

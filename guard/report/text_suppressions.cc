@@ -65,7 +65,7 @@ std::string draw_suppressed(const RunResult& run, const Painter& paint) {
 
 std::string draw_unused_suppressions(std::span<const RunResult> results,
                                      const Painter& paint) {
-  std::string unused, gone;
+  std::string unused, gone, expired;
   std::size_t num_gone = 0;
   for (const SuppressionUse* use : unused_suppressions(results)) {
     const std::string text = terminal_text(suppression_text(*use));
@@ -86,7 +86,19 @@ std::string draw_unused_suppressions(std::span<const RunResult> results,
     gone = paint(Ink::kYellow,
                  "known findings that are gone: write a new baseline") +
            "\n" + gone + "\n";
-  return unused + gone;
+  // A run that reaches one says so in its note.
+  for (const SuppressionUse* use : expired_suppressions(results))
+    if (!use->reached)
+      expired += fmt::format(
+          "  {}:{}: {}, on {} ({})\n", terminal_text(use->location.file),
+          use->location.line, terminal_text(suppression_text(*use)),
+          terminal_text(use->expires), terminal_text(use->reason));
+  if (!expired.empty())
+    expired = paint(Ink::kYellow,
+                    "expired suppressions, which fail a run that reaches them: "
+                    "remove them, or give them a new date") +
+              "\n" + expired + "\n";
+  return unused + gone + expired;
 }
 
 }  // namespace attnguard

@@ -15,7 +15,8 @@ namespace attnguard {
 std::string draw_suppressed(const RunResult& run, const Painter& paint);
 
 // Suppressions of the policy, and entries of a baseline, for which no run
-// found anything; empty when there are none.
+// found anything, and expired ones that no run reached; empty when there are
+// none.
 std::string draw_unused_suppressions(std::span<const RunResult> results,
                                      const Painter& paint);
 

@@ -7,6 +7,35 @@
 #include "guard/report/report.h"
 
 namespace attnguard {
+namespace {
+
+// One suppression in all runs of a command.
+struct SeenSuppression {
+  const SuppressionUse* use;  // Of a run that reached it, if there is one.
+  bool used = false;
+};
+
+// The runs of one command have one policy, of which each engine sees a part.
+std::vector<SeenSuppression> seen_suppressions(
+    std::span<const RunResult> results) {
+  using Key = std::tuple<bool, std::string, std::string, std::string,
+                         std::string, int, int>;
+  std::map<Key, std::size_t> place;
+  std::vector<SeenSuppression> all;
+  for (const RunResult& run : results)
+    for (const SuppressionUse& use : run.suppressions) {
+      const Key key(use.baseline, use.check, use.engine, use.problem, use.kind,
+                    use.location.line, use.location.column);
+      const auto [at, added] = place.emplace(key, all.size());
+      if (added) all.push_back({&use});
+      SeenSuppression& seen = all[at->second];
+      if (use.reached && !seen.use->reached) seen.use = &use;
+      seen.used |= use.num_findings > 0;
+    }
+  return all;
+}
+
+}  // namespace
 
 double Totals::guard_share() const {
   const double all = engine_seconds + guard_seconds;
@@ -29,6 +58,7 @@ Totals totals_of(std::span<const RunResult> results) {
       }
     }
   }
+  totals.expired = std::ssize(expired_suppressions(results));
   return totals;
 }
 
@@ -43,30 +73,19 @@ bool has_warning(const ProblemResult& problem) {
 
 std::vector<const SuppressionUse*> unused_suppressions(
     std::span<const RunResult> results) {
-  struct Seen {
-    const SuppressionUse* use;
-    bool reached = false;
-    bool used = false;
-  };
-  // The runs of one command have one policy, of which each engine sees a part.
-  using Key = std::tuple<bool, std::string, std::string, std::string,
-                         std::string, int, int>;
-  std::map<Key, std::size_t> place;
-  std::vector<Seen> all;
-  for (const RunResult& run : results)
-    for (const SuppressionUse& use : run.suppressions) {
-      const Key key(use.baseline, use.check, use.engine, use.problem, use.kind,
-                    use.location.line, use.location.column);
-      const auto [at, added] = place.emplace(key, all.size());
-      if (added) all.push_back({&use});
-      Seen& seen = all[at->second];
-      seen.reached |= use.reached && !use.expired;
-      seen.used |= use.num_findings > 0;
-    }
   std::vector<const SuppressionUse*> unused;
-  for (const Seen& seen : all)
-    if (seen.reached && !seen.used) unused.push_back(seen.use);
+  for (const SeenSuppression& seen : seen_suppressions(results))
+    if (seen.use->reached && !seen.use->expired && !seen.used)
+      unused.push_back(seen.use);
   return unused;
+}
+
+std::vector<const SuppressionUse*> expired_suppressions(
+    std::span<const RunResult> results) {
+  std::vector<const SuppressionUse*> expired;
+  for (const SeenSuppression& seen : seen_suppressions(results))
+    if (seen.use->expired) expired.push_back(seen.use);
+  return expired;
 }
 
 std::string suppression_text(const SuppressionUse& use) {

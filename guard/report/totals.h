@@ -20,6 +20,7 @@ struct Totals {
   std::int64_t violations = 0;  // findings that fail the run
   std::int64_t suppressed = 0;  // findings that are accepted
   std::int64_t warnings = 0;    // findings of checks that only warn
+  std::int64_t expired = 0;     // suppressions that accept nothing any more
   std::int64_t engine_calls = 0;
   double engine_seconds = 0;
   double guard_seconds = 0;
@@ -42,6 +43,11 @@ bool has_warning(const ProblemResult& problem);
 // Suppressions, and entries of a baseline, that were reached in one of the
 // runs and accept nothing in any of them, in their order.
 std::vector<const SuppressionUse*> unused_suppressions(
+    std::span<const RunResult> results);
+
+// Suppressions that have expired, in their order: the use of a run that reached
+// it, if there is one.
+std::vector<const SuppressionUse*> expired_suppressions(
     std::span<const RunResult> results);
 
 // "row-sum, mass, on builtin:* with *seq_len_q=1 *"

@@ -111,6 +111,8 @@ TEST_F(FindingsCommand, AnExpiredSuppressionFailsTheRun) {
   surroundings_.today = parse_date("2027-04-01");
   const Outcome late = check("builtin:tiled", {"--policy", file});
   EXPECT_EQ(late.code, kExitViolation);
+  EXPECT_THAT(late.out, HasSubstr("1 problem: 1 passed, 1 expired "
+                                  "suppression; "));
   EXPECT_THAT(late.out, HasSubstr(file + ":2:16: the suppression of row-sum "
                                          "expired on 2027-03-31 (ticket 42)"));
   const Outcome xml =

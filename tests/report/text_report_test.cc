@@ -68,12 +68,54 @@ TEST(TextReport, LetsNoNameDriveTheTerminal) {
   EXPECT_THAT(text, HasSubstr("\\x1b[31m\\x01\\x7f"));
 }
 
+std::string last_line(const std::string& text) {
+  return text.substr(text.rfind('\n', text.size() - 2) + 1);
+}
+
 TEST(TextReport, EndsWithTheVerdict) {
-  const std::string text = plain_text(sample::passing_run());
-  const std::string last = text.substr(text.rfind('\n', text.size() - 2) + 1);
-  EXPECT_EQ(last,
+  EXPECT_EQ(last_line(plain_text(sample::passing_run())),
             "pass  1 problem: 1 passed; 4 engine calls, 3.00 ms in the "
             "engine, 1.00 ms in the guard (25.0 %)\n");
+}
+
+// A pass does not look clean where something was found or is overdue.
+TEST(TextReport, CountsWarningsAndExpiredSuppressionsInTheLastLine) {
+  RunResult run = sample::passing_run();
+  CheckResult warned = sample::check("repeatable", Verdict::kViolation);
+  warned.warning_only = true;
+  warned.num_findings = 3;
+  run.problems[0].checks.push_back(warned);
+  SuppressionUse old{.check = "row-sum",
+                     .engine = "*",
+                     .problem = "*",
+                     .kind = "",
+                     .reason = "ticket 42",
+                     .expires = "2026-01-31",
+                     .location = {"policy.yaml", 9, 5}};
+  old.expired = true;
+  run.suppressions = {old};
+  const std::string text = plain_text(run);
+  EXPECT_THAT(last_line(text),
+              HasSubstr("1 problem: 1 passed, 3 warnings, 1 expired "
+                        "suppression; 4 engine calls"));
+  EXPECT_THAT(text, HasSubstr("expired suppressions, which fail a run that "
+                              "reaches them: remove them, or give them a new "
+                              "date\n  policy.yaml:9: row-sum, on 2026-01-31 "
+                              "(ticket 42)\n"));
+
+  // One that was reached is in the run's note, and several engines share it.
+  run.suppressions[0].reached = true;
+  const std::vector<RunResult> runs = {run, run};
+  const std::string both = find_report_format("text")->render(runs, {});
+  EXPECT_THAT(last_line(both),
+              HasSubstr("2 problems: 2 passed, 6 warnings, 1 expired "
+                        "suppression;"));
+  EXPECT_THAT(both, Not(HasSubstr("which fail a run that reaches them")));
+
+  // The line stays one where there is no problem.
+  run.problems.clear();
+  EXPECT_THAT(last_line(plain_text(run)),
+              HasSubstr("0 problems: 1 expired suppression;"));
 }
 
 TEST(InfluenceMapText, CutsALargeMapAroundTheFirstWrongCell) {
