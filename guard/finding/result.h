@@ -32,7 +32,12 @@ struct ProblemResult {
   std::string problem_line;  // problem.text()
   SourceLocation location;   // Where the policy asks for it; may be empty.
   std::int64_t number = 0;   // Its place in the policy, from 1; 0: in none.
-  bool unchecked = false;    // Left out: the note says why.
+
+  // Left out: the note says why. The verdict is then kInconclusive, or
+  // kNotApplicable where the run may leave it out, and no count of verdicts
+  // has it.
+  bool unchecked = false;
+
   Verdict verdict = Verdict::kInconclusive;
   std::string note;  // Why unsupported, the engine's error, ...
   std::int64_t engine_calls = 0;

@@ -40,6 +40,7 @@ Json totals_json(const Totals& totals) {
         totals.problems[v];
   return {{"num_problems", totals.num_problems},
           {"problems", std::move(problems)},
+          {"unchecked", totals.unchecked},
           {"violations", totals.violations},
           {"suppressed", totals.suppressed},
           {"warnings", totals.warnings},

@@ -27,6 +27,9 @@ std::string problem_counts(const Totals& totals) {
     if (count == 0) continue;
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, word.word);
   }
+  if (totals.unchecked > 0)
+    out += fmt::format("{}{} unchecked", out.empty() ? "" : ", ",
+                       totals.unchecked);
   if (totals.suppressed > 0)
     out += (out.empty() ? "" : ", ") +
            counted(totals.suppressed, "suppressed finding");

@@ -8,7 +8,8 @@
 
 namespace attnguard {
 
-// "7 problems: 2 violated, 1 inconclusive, 3 passed, 1 unsupported"
+// "8 problems: 2 violated, 1 inconclusive, 3 passed, 1 unsupported, 1
+// unchecked"
 std::string problem_counts(const Totals& totals);
 
 // The same, and whatever else people have to know of a run that passed, where

@@ -47,7 +47,10 @@ Totals totals_of(std::span<const RunResult> results) {
   for (const RunResult& run : results) {
     for (const ProblemResult& problem : run.problems) {
       ++totals.num_problems;
-      ++totals.problems[static_cast<std::size_t>(problem.verdict)];
+      // Where the run may leave it out, its verdict is only that of no veto.
+      ++(problem.unchecked
+             ? totals.unchecked
+             : totals.problems[static_cast<std::size_t>(problem.verdict)]);
       totals.engine_calls += problem.engine_calls;
       totals.engine_seconds += problem.engine_seconds;
       totals.guard_seconds += problem.guard_seconds;

@@ -16,11 +16,12 @@ constexpr std::size_t kNumVerdicts = 6;
 
 struct Totals {
   std::array<std::int64_t, kNumVerdicts> problems{};  // by verdict
-  std::int64_t num_problems = 0;
-  std::int64_t violations = 0;  // findings that fail the run
-  std::int64_t suppressed = 0;  // findings that are accepted
-  std::int64_t warnings = 0;    // findings of checks that only warn
-  std::int64_t expired = 0;     // suppressions that accept nothing any more
+  std::int64_t unchecked = 0;     // problems left out; they are in no verdict
+  std::int64_t num_problems = 0;  // all of these
+  std::int64_t violations = 0;    // findings that fail the run
+  std::int64_t suppressed = 0;    // findings that are accepted
+  std::int64_t warnings = 0;      // findings of checks that only warn
+  std::int64_t expired = 0;       // suppressions that accept nothing any more
   std::int64_t engine_calls = 0;
   double engine_seconds = 0;
   double guard_seconds = 0;

@@ -39,6 +39,17 @@ TEST(JsonReport, HoldsEveryProblemWithItsCosts) {
   EXPECT_EQ(run["totals"]["problems"]["unsupported"], 1);
 }
 
+TEST(JsonReport, CountsUncheckedProblemsOnce) {
+  RunResult run = sample::passing_run();
+  run.problems.push_back(sample::problem(64, "full", Verdict::kNotApplicable));
+  run.problems.back().unchecked = true;
+  const nlohmann::json totals = parsed_report({run})["totals"];
+  EXPECT_EQ(totals["num_problems"], 2);
+  EXPECT_EQ(totals["unchecked"], 1);
+  EXPECT_EQ(totals["problems"]["pass"], 1);
+  EXPECT_EQ(totals["problems"]["not_applicable"], 0);
+}
+
 TEST(JsonReport, SpellsOutNumbersThatJsonDoesNotHave) {
   const nlohmann::json report = parsed_report({sample::failing_run()});
   const nlohmann::json& sums = report["runs"][0]["problems"][1]["checks"][1];

@@ -118,6 +118,20 @@ TEST(TextReport, CountsWarningsAndExpiredSuppressionsInTheLastLine) {
               HasSubstr("0 problems: 1 expired suppression;"));
 }
 
+// Whether or not the run may leave it out, it is no problem that nothing
+// applies to.
+TEST(TextReport, CountsUncheckedProblemsAsSuch) {
+  for (Verdict verdict : {Verdict::kInconclusive, Verdict::kNotApplicable}) {
+    RunResult run = sample::passing_run();
+    run.problems.push_back(sample::problem(64, "full", verdict));
+    run.problems.back().unchecked = true;
+    run.problems.push_back(sample::problem(8, "full", Verdict::kNotApplicable));
+    EXPECT_THAT(last_line(plain_text(run)),
+                HasSubstr("3 problems: 1 passed, 1 not applicable, 1 "
+                          "unchecked;"));
+  }
+}
+
 TEST(InfluenceMapText, CutsALargeMapAroundTheFirstWrongCell) {
   InfluenceMap map;
   map.first_column = 1000;

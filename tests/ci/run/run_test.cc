@@ -285,10 +285,12 @@ TEST_F(RunTest, SoManyMayBeLeftUnchecked) {
   const JsonOutcome strict = check(more, false, "builtin:tiled");
   EXPECT_EQ(strict.code, kExitInconclusive);
   EXPECT_THAT(strict.out, HasSubstr("--max-memory is 1.0 GiB"));
+  EXPECT_THAT(strict.out, HasSubstr("2 problems: 1 passed, 1 unchecked; "));
   more.insert(more.end(), {"--most-unchecked", "50"});
   const JsonOutcome half = check(more, false, "builtin:tiled");
   EXPECT_EQ(half.code, kExitPass) << half.out;
   EXPECT_THAT(half.out, HasSubstr("1 of 2 problems were not checked"));
+  EXPECT_THAT(half.out, HasSubstr("2 problems: 1 passed, 1 unchecked; "));
   more.back() = "49";
   EXPECT_EQ(check(more, false, "builtin:tiled").code, kExitInconclusive);
   more.back() = "101";
