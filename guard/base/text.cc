@@ -53,19 +53,68 @@ std::string format_double(double value) {
 
 namespace {
 
+char ascii_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// Insertions, deletions, replacements and swaps of neighbours that make one
+// text the other, whatever the case of letters.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  const auto same = [&](std::size_t i, std::size_t j) {
+    return ascii_lower(a[i - 1]) == ascii_lower(b[j - 1]);
+  };
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substitute = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({substitute, row[j] + 1, row[j - 1] + 1});
+      row[j] =
+          std::min({above[j - 1] + !same(i, j), above[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && same(i, j - 1) && same(i - 1, j))
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    before = above;
+    above = row;
   }
-  return row[b.size()];
+  return above[b.size()];
+}
+
+// The dashes of an option are no letters of it that somebody got right.
+std::string_view without_dashes(std::string_view name) {
+  return name.substr(std::min(name.find_first_not_of('-'), name.size()));
+}
+
+// Whether somebody who wrote `name` can have meant `candidate`. Among short
+// words nearly all are two edits apart. One edit of up to three letters still
+// makes another word of many, if it is not the first letter that was right.
+bool can_mean(std::string_view name, std::string_view candidate,
+              std::size_t distance) {
+  constexpr std::size_t kShort = 3, kLettersPerEdit = 3;
+  const std::string_view letters = without_dashes(name);
+  const std::string_view meant = without_dashes(candidate);
+  if (letters.empty() || meant.empty()) return false;
+  if (letters.size() > kShort)
+    return distance <=
+           std::max<std::size_t>(letters.size() / kLettersPerEdit, 1);
+  const bool swapped = letters.size() > 1 && meant.size() > 1 &&
+                       letters.size() == meant.size() &&
+                       ascii_lower(letters[0]) == ascii_lower(meant[1]) &&
+                       ascii_lower(letters[1]) == ascii_lower(meant[0]);
+  return distance <= 1 &&
+         (ascii_lower(letters[0]) == ascii_lower(meant[0]) || swapped);
+}
+
+// The one known name that begins with `name`; empty when several do.
+std::string_view completed(std::string_view name,
+                           std::span<const std::string_view> known) {
+  std::string_view found;
+  if (without_dashes(name).size() < 2) return found;
+  for (std::string_view candidate : known) {
+    if (!candidate.starts_with(name)) continue;
+    if (!found.empty()) return {};
+    found = candidate;
+  }
+  return found;
 }
 
 }  // namespace
@@ -73,14 +122,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string_view nearest_name(std::string_view name,
                               std::span<const std::string_view> known) {
   std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(name.size() / 2, 2) + 1;
+  std::size_t best_distance = name.size() + 1;
   for (std::string_view candidate : known) {
     const std::size_t distance = edit_distance(name, candidate);
-    if (distance >= best_distance) continue;
+    if (distance >= best_distance || !can_mean(name, candidate, distance))
+      continue;
     best_distance = distance;
     best = candidate;
   }
-  return best;
+  return best.empty() ? completed(name, known) : best;
 }
 
 std::string suggestion(std::string_view name,

@@ -27,7 +27,8 @@ std::optional<double> parse_double(std::string_view text);
 std::string format_double(double value);
 
 // The known name at the smallest edit distance, or empty when none is near
-// enough to be what was meant.
+// enough to be what was meant: up to a third of the letters may be wrong, and
+// in words of up to five letters one. Else the only name that begins so.
 std::string_view nearest_name(std::string_view name,
                               std::span<const std::string_view> known);
 

@@ -65,6 +65,60 @@ TEST(Text, FindsTheNearestKnownName) {
   EXPECT_EQ(nearest_name("zzzzzz", known), "");
 }
 
+TEST(Text, SuggestsOnlyWhatMayHaveBeenMeant) {
+  struct Case {
+    const char* name;
+    std::vector<std::string_view> known;
+    const char* nearest;  // "": none of them
+  };
+  const std::vector<std::string_view> formats = {
+      "text", "json", "junit", "sarif", "github", "markdown", "html"};
+  const std::vector<std::string_view> maps = {"text", "svg", "png"};
+  const std::vector<std::string_view> dtypes = {"fp64", "fp32", "fp16", "bf16"};
+  const std::vector<std::string_view> options = {"--jobs", "--shard", "--seed"};
+  for (const Case& each : std::vector<Case>{
+           // Short words: one edit, and the first letter.
+           {"xml", formats, ""},
+           {"pdf", formats, ""},
+           {"csv", maps, ""},
+           {"svf", maps, "svg"},
+           {"pgn", maps, "png"},
+           {"npg", maps, "png"},
+           {"mng", maps, ""},
+           {"jsn", formats, "json"},
+           {"al", {"none", "all"}, "all"},
+           {"on", {"no", "off"}, "no"},
+           {"", {"a", "on"}, ""},
+           // Of four and five letters one.
+           {"jsno", formats, "json"},
+           {"jason", formats, "json"},
+           {"htm", formats, "html"},
+           {"toml", formats, ""},
+           {"yaml", formats, ""},
+           {"int8", dtypes, ""},
+           {"fp23", dtypes, "fp32"},
+           {"FP32", dtypes, "fp32"},
+           {"maks", {"mask", "batch"}, "mask"},
+           {"chekc", {"check", "merge"}, "check"},
+           {"abort", {"about", "report"}, "about"},
+           // Of more a third.
+           {"refrense", {"row-sum", "reference"}, "reference"},
+           {"visability", {"visibility"}, "visibility"},
+           {"casual_top_lfet", {"causal_top_left"}, "causal_top_left"},
+           {"colour", {"coverage", "checks"}, ""},
+           // The dashes of an option are right in any case.
+           {"--json", options, ""},
+           {"--sede", options, "--seed"},
+           {"-x", options, ""},
+           {"--", options, ""},
+           // The beginning of one name alone.
+           {"q8", {"f32", "f16", "q8_0"}, "q8_0"},
+           {"visi", {"visibility", "row-sum"}, "visibility"},
+           {"fp", dtypes, ""},
+           {"v", {"visibility"}, ""}})
+    EXPECT_EQ(nearest_name(each.name, each.known), each.nearest) << each.name;
+}
+
 TEST(Text, SuggestsTheNearestNameOrListsThemAll) {
   const std::string_view known[] = {"fp64", "fp32", "fp16"};
   EXPECT_EQ(suggestion("fp33", known), "; did you mean 'fp32'?");

@@ -274,6 +274,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFlagCase{{"--coverage", "edge"}, "did you mean 'edges'?"},
         BadFlagCase{{"--format", "jason"}, "did you mean 'json'?"},
         BadFlagCase{{"--format", "pdf"}, "known: text, json, junit"},
+        BadFlagCase{{"--format", "xml"}, "known: text, json, junit"},
         BadFlagCase{{"--color", "allways"}, "did you mean 'always'?"},
         BadFlagCase{{"--output"}, "option --output needs a value"},
         BadFlagCase{{"--output", "a", "--output", "b"}, "is given twice"},
