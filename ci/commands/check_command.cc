@@ -75,6 +75,13 @@ Status read_run(const Arguments& arguments, const Surroundings& surroundings,
   request.program = surroundings.worker;
   request.words = surroundings.words;
   request.catch_signals = surroundings.catch_signals;
+  // Its processes would run the engines, and no debugger would see them. "auto"
+  // is refused on one core too: what is right does not depend on the machine.
+  if (arguments.flag("--no-isolate") &&
+      (request.settings.jobs > 1 || arguments.value("--jobs") == "auto"))
+    return invalid_argument(
+        "--jobs: its processes run the engines, and --no-isolate wants them in "
+        "this one; leave out one of the two");
   if (request.settings.jobs > 1 && request.program.empty())
     return invalid_argument("--jobs: needs the command as a program");
   if (request.settings.jobs == 1 || request.options.threads > 0)

@@ -243,10 +243,19 @@ TEST_F(RunTest, JobsFindTheSameInTheSameOrder) {
   }
 }
 
-TEST_F(RunTest, JobsWorkWithoutIsolationAndWithReplays) {
-  const JsonOutcome outcome =
-      check({"--jobs", "2", "--no-isolate", "--no-map"}, true);
-  EXPECT_EQ(outcome.code, kExitViolation) << outcome.err;
+TEST_F(RunTest, JobsNeedProcesses) {
+  for (const char* jobs : {"2", "auto"})
+    for (bool isolated : {false, true}) {
+      const JsonOutcome both =
+          check({"--jobs", jobs, "--no-isolate"}, isolated);
+      EXPECT_EQ(both.code, kExitUsage);
+      EXPECT_THAT(both.out, IsEmpty());
+      EXPECT_THAT(both.err, HasSubstr("--jobs: "));
+      EXPECT_THAT(both.err, HasSubstr("--no-isolate"));
+      EXPECT_THAT(both.err, HasSubstr("leave out one of the two"));
+    }
+  EXPECT_EQ(check({"--jobs", "1", "--no-isolate", "--no-map"}).code,
+            kExitViolation);
   EXPECT_EQ(check({"--jobs", "2"}).code, kExitUsage);  // No program here.
   for (const char* jobs : {"0", "-1", "many", "100000"})
     EXPECT_THAT(check({"--jobs", jobs}, true).err, HasSubstr("--jobs"));
