@@ -51,16 +51,23 @@ Excerpt excerpt_of(std::string_view line, std::size_t column) {
   return excerpt;
 }
 
+// "policy.yaml:14:9", as far as it is known.
+std::string diagnostic_place(const SourceLocation& at) {
+  std::string place = visible_text(at.file, kLongestFileName);
+  if (at.line <= 0) return place;
+  place += ':' + std::to_string(at.line);
+  return at.column > 0 ? place + ':' + std::to_string(at.column) : place;
+}
+
 }  // namespace
 
 std::string format_diagnostics(std::span<const PolicyDiagnostic> diagnostics) {
   std::string out;
   for (const PolicyDiagnostic& diagnostic : diagnostics) {
     const SourceLocation& at = diagnostic.location;
-    const std::string line = std::to_string(at.line);
-    out += visible_text(at.file, kLongestFileName) + ':' + line + ':' +
-           std::to_string(at.column) + ": error: " + diagnostic.message + '\n';
+    out += diagnostic_place(at) + ": error: " + diagnostic.message + '\n';
     if (diagnostic.source_line.empty()) continue;
+    const std::string line = std::to_string(at.line);
     const Excerpt excerpt =
         excerpt_of(diagnostic.source_line,
                    static_cast<std::size_t>(std::max(at.column, 0)));

@@ -26,10 +26,11 @@ constexpr std::size_t kMostFiles = 16;  // of a chain of `extends`
 constexpr std::string_view kTooLarge =
     "the policy is larger than 4 MiB; split it";
 
+// Of the file as a whole, which need not have a line.
 PolicyParse failure(std::string_view name, std::string message) {
   PolicyParse parse;
   parse.diagnostics.push_back(
-      {{std::string(name), 1, 1}, std::move(message), ""});
+      {{std::string(name), 0, 0}, std::move(message), ""});
   return parse;
 }
 

@@ -77,6 +77,7 @@ struct PolicyDiagnostic {
 //   policy.yaml:14:9: error: message
 //     14 |   reference: {fp16: -1}
 //        |         ^
+// Without a line the file alone is named: "policy.yaml: error: message".
 std::string format_diagnostics(std::span<const PolicyDiagnostic> diagnostics);
 
 struct PolicyParse {
@@ -90,7 +91,7 @@ PolicyParse parse_policy(std::string_view text, std::string_view name,
                          std::span<const std::string_view> check_ids);
 
 // Reads the file first; an unreadable one, a directory and a file above 4 MiB
-// are a diagnostic at line 1.
+// are a diagnostic without a line.
 PolicyParse load_policy(const std::string& path,
                         std::span<const std::string_view> check_ids);
 

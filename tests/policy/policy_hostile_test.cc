@@ -44,7 +44,7 @@ TEST(PolicyHostile, TheNumberOfValuesIsLimited) {
 
 TEST(PolicyHostile, TheSizeIsLimited) {
   EXPECT_THAT(errors("version: 1\n" + repeated("#\n", 3 << 20)),
-              ElementsAre("1:1 the policy is larger than 4 MiB; split it"));
+              ElementsAre("0:0 the policy is larger than 4 MiB; split it"));
 }
 
 TEST(PolicyHostile, TheGridIsLimitedAndTheEntryNamed) {
@@ -153,16 +153,21 @@ TEST_F(PolicyFiles, DiagnosticsNameTheFileAsGiven) {
 }
 
 TEST_F(PolicyFiles, ADirectoryIsNoPolicy) {
-  EXPECT_EQ(format_diagnostics(
-                load_policy(folder_.string(), kTestChecks).diagnostics),
-            folder_.string() +
-                ":1:1: error: this is a directory; give a policy file\n");
+  EXPECT_EQ(
+      format_diagnostics(
+          load_policy(folder_.string(), kTestChecks).diagnostics),
+      folder_.string() + ": error: this is a directory; give a policy file\n");
 }
 
 TEST_F(PolicyFiles, AMissingFileSaysSo) {
+  const std::string path = (folder_ / "none.yaml").string();
+  const PolicyParse missing = load_policy(path, kTestChecks);
   EXPECT_THAT(
-      errors_of(load_policy((folder_ / "none.yaml").string(), kTestChecks)),
-      ElementsAre("1:1 cannot open the policy: No such file or directory"));
+      errors_of(missing),
+      ElementsAre("0:0 cannot open the policy: No such file or directory"));
+  EXPECT_EQ(
+      format_diagnostics(missing.diagnostics),
+      path + ": error: cannot open the policy: No such file or directory\n");
 }
 
 TEST_F(PolicyFiles, AnEmptyFileSaysHowToBegin) {
