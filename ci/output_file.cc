@@ -48,35 +48,35 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-Status OutputFile::failure(const std::string& doing) const {
-  return {StatusCode::kIo,
-          "cannot " + doing + " '" + path_ + "': " + std::strerror(errno)};
+Status OutputFile::cannot_write() const {
+  return {StatusCode::kIo, "cannot write the " + what_ + " to '" + path_ +
+                               "': " + std::strerror(errno)};
 }
 
-Status OutputFile::open(const std::string& path) {
+Status OutputFile::open(const std::string& path, std::string_view what) {
   path_ = target_ = path;
+  what_ = what;
   struct stat info = {};
   const bool exists = ::stat(path.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode)) {
     errno = EISDIR;
-    return failure("write the report to");
+    return cannot_write();
   }
   if (exists && !S_ISREG(info.st_mode)) {
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    return descriptor_ < 0 ? failure("write the report to") : ok_status();
+    return descriptor_ < 0 ? cannot_write() : ok_status();
   }
   // A rename would replace a link, and a file that is write-protected.
   std::error_code ignored;
   const fs::path resolved = fs::weakly_canonical(path, ignored);
   if (!resolved.empty()) target_ = resolved.string();
-  if (exists && ::access(path.c_str(), W_OK) != 0)
-    return failure("write the report to");
+  if (exists && ::access(path.c_str(), W_OK) != 0) return cannot_write();
   const std::string name = target_ + ".part-" + std::to_string(::getpid());
   descriptor_ = create_locked(name);
-  if (descriptor_ < 0) return failure("write the report to");
+  if (descriptor_ < 0) return cannot_write();
   temporary_ = name;
   if (exists && ::fchmod(descriptor_, info.st_mode & 07777) != 0)
-    return failure("write the report to");
+    return cannot_write();
   return ok_status();
 }
 
@@ -84,15 +84,17 @@ Status OutputFile::commit(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failure("write the report to");
+    if (written < 0) return cannot_write();
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   const bool closed = ::close(descriptor_) == 0;
   descriptor_ = -1;
-  if (!closed) return failure("write the report to");
+  if (!closed) return cannot_write();
   if (temporary_.empty()) return ok_status();
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0)
-    return failure("put the finished report in place of");
+    return {StatusCode::kIo, "cannot put the finished " + what_ +
+                                 " in place of '" + path_ +
+                                 "': " + std::strerror(errno)};
   temporary_.clear();
   return ok_status();
 }

@@ -281,9 +281,10 @@ int code_of(const CheckRequest& request, const RunOutcome& outcome) {
 Status open_files(const Arguments& arguments, CheckRequest& request) {
   Status status;
   if (!request.to_stdout)
-    status = request.output.open(*arguments.value("--output"));
+    status = request.output.open(*arguments.value("--output"), "report");
   if (status.ok() && request.write_baseline)
-    status = request.new_baseline.open(*arguments.value("--write-baseline"));
+    status = request.new_baseline.open(*arguments.value("--write-baseline"),
+                                       "baseline");
   return status;
 }
 

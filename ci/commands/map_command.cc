@@ -231,7 +231,7 @@ int run_map(const CommandContext& context) {
   }
   OutputFile file;
   const std::string output = arguments.value("--output").value_or("-");
-  if (output != "-") status = file.open(output);
+  if (output != "-") status = file.open(output, "map");
   if (!status.ok()) return usage_error(err, status.message());
 
   const Result<InfluenceMap> map = drawn_map(engine.value(), request);

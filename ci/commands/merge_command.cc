@@ -51,7 +51,7 @@ int run_merge(const CommandContext& context) {
     context.out << report;
   } else {
     OutputFile output;
-    Status status = output.open(path);
+    Status status = output.open(path, "report");
     if (status.ok()) status = output.commit(report);
     if (!status.ok()) return usage_error(err, status.message());
   }

@@ -272,7 +272,7 @@ int run_model(const CommandContext& context) {
                        "'attnguard model --help' explains the options");
   OutputFile output;
   if (!request.to_stdout)
-    status = output.open(*context.arguments.value("--output"));
+    status = output.open(*context.arguments.value("--output"), "report");
   if (!status.ok()) return usage_error(context.err, status.message());
   std::ostringstream report;
   const bool isolate = !context.arguments.flag("--no-isolate") &&

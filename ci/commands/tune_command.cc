@@ -58,7 +58,7 @@ Status read_options(const Arguments& arguments, TuneRequest& request) {
   }
   if (!arguments.value("--output"))
     return invalid_argument("where to? give --output FILE");
-  return request.output.open(*arguments.value("--output"));
+  return request.output.open(*arguments.value("--output"), "policy");
 }
 
 // False: `err` says why.

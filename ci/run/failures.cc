@@ -164,7 +164,7 @@ Status save_failures(const std::string& folder,
     const std::string path = folder + "/" + file_name(failure);
     if (fs::exists(path, error)) continue;
     OutputFile file;
-    Status status = file.open(path);
+    Status status = file.open(path, "saved failure");
     if (status.ok()) status = file.commit(failure.text());
     if (!status.ok()) return status;
   }

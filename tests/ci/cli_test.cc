@@ -207,6 +207,10 @@ TEST(CheckCommand, FindsAnUnwritableFileBeforeItRuns) {
   const Outcome missing = check_tiny(
       "builtin:tiled", {"--output", "/no/such/folder/r.txt"}, terminal);
   expect_usage_error(missing, "cannot write the report to '/no/such/folder");
+  expect_usage_error(
+      check_tiny("builtin:tiled",
+                 {"--write-baseline", "/no/such/folder/b.json"}, terminal),
+      "cannot write the baseline to '/no/such/folder/b.json'");
   const Folder folder;
   const std::string path = folder.file("");
   expect_usage_error(check_tiny("builtin:tiled", {"--output", path.c_str()}),

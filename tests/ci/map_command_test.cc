@@ -171,7 +171,7 @@ TEST(MapCommand, SaysWhatIsWrongWithTheRequest) {
        "--output FILE.png"},
       {{"--engine", "builtin:tiled", "--problem", problem, "--output",
         "/nonexistent/x"},
-       "/nonexistent/x"},
+       "cannot write the map to '/nonexistent/x': No such file"},
   };
   for (const Mistake& mistake : mistakes) {
     const Outcome outcome = run_map(mistake.words, terminal);

@@ -196,6 +196,10 @@ TEST_F(TuneCommand, UsageErrorsSayWhatToDo) {
   EXPECT_EQ(run({"tune", "--output", file}), kExitUsage);
   EXPECT_EQ(run({"tune", "--engine", "builtin:tiled"}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("give --output FILE"));
+  EXPECT_EQ(run({"tune", "--engine", "builtin:tiled", "--output",
+                 "/no/such/folder/tuned.yaml"}),
+            kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("cannot write the policy to '/no/such/folder/"));
   for (const char* margin : {"0.5", "x", "nan", "1e9"}) {
     EXPECT_EQ(run({"tune", "--engine", "builtin:tiled", "--output", file,
                    "--margin", margin}),
