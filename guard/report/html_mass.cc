@@ -14,7 +14,8 @@ namespace attnguard {
 namespace {
 
 constexpr double kWidth = 560, kHeight = 200;
-constexpr double kLeft = 46, kRight = 10, kTop = 16, kBottom = 34;
+constexpr double kLeft = 46, kTop = 16, kBottom = 34;
+constexpr double kRight = 60;  // The word "expected" has its place there.
 
 struct Masses {
   std::int64_t batch = 0, head = 0;
@@ -111,10 +112,12 @@ class Plot {
       label = row->expected;
     }
     if (path.empty()) return {};
+    // Behind the last row: above or below the line a row's stem may stand.
+    const auto last = static_cast<double>(masses_.rows.back()->query);
     return fmt::format(
-        "<path class=\"expected\" d=\"{}\"/><text x=\"{}\" y=\"{:.1f}\" "
-        "text-anchor=\"end\">expected</text>",
-        path, kWidth - kRight, y(label) - 5);
+        "<path class=\"expected\" d=\"{}\"/><text x=\"{:.1f}\" "
+        "y=\"{:.1f}\">expected</text>",
+        path, x(last + 0.5) + 6, y(label) + 4);
   }
 
   // A dot for each row, with its distance; NaN and infinities at the edge.

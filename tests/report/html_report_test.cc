@@ -130,6 +130,42 @@ TEST(HtmlReport, ShowsEveryCellOfTheMap) {
   EXPECT_EQ(page.select_nodes("//div[@class='zoom']").size(), 8u);
 }
 
+// The last row's sum lies above what is expected, below it, and so does that
+// of the only row there is.
+TEST(HtmlReport, WritesExpectedBesideTheStemsOfThePlot) {
+  for (int rows : {1, 2, 40})
+    for (double last : {3.0, 0.25}) {
+      RunResult run = sample::failing_run();
+      CheckResult& sums = run.problems[1].checks[1];
+      sums.findings.clear();
+      for (int row = 0; row < rows; ++row)
+        sums.findings.push_back(sample::finding(FindingKind::kMass, row, -1,
+                                                row + 1 < rows ? 0.5 : last, 1,
+                                                "wrong sum"));
+      sums.num_findings = rows;
+      const pugi::xml_document page = parsed_page(html_page({run}));
+      const pugi::xml_node plot =
+          page.select_node("//svg[@class='plot']").node();
+      const pugi::xml_node label =
+          plot.find_child([](const pugi::xml_node& node) {
+            return std::string_view(node.child_value()) == "expected";
+          });
+      ASSERT_TRUE(label);
+      EXPECT_STREQ(label.attribute("text-anchor").value(), "");  // at its start
+      const double begins = label.attribute("x").as_double();
+      EXPECT_LT(begins, plot.attribute("width").as_double() - 45);
+      int dots = 0;
+      for (const pugi::xml_node dot : plot.children("circle")) {
+        ++dots;  // Of the dot's stem x is the same.
+        EXPECT_LT(
+            dot.attribute("cx").as_double() + dot.attribute("r").as_double(),
+            begins)
+            << rows;
+      }
+      EXPECT_EQ(dots, rows);
+    }
+}
+
 TEST(HtmlReport, GroupsWhatFailsAlikeAndCountsTheRest) {
   RunResult run = sample::failing_run();
   run.problems.clear();
