@@ -8,6 +8,7 @@
 #include "ci/cli.h"
 #include "tests/ci/run_words.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/text_file.h"
 
 namespace attnguard {
 namespace {
@@ -77,6 +78,28 @@ TEST_F(FindingsCommand, LintNamesASuppressionThatFitsNoProblem) {
   EXPECT_EQ(lint.err, file +
                           ":3:5: warning: the suppression fits no problem of "
                           "this policy\n");
+}
+
+// What people copy draws no warning.
+TEST_F(FindingsCommand, LintFindsNothingInTheDocumentedPolicies) {
+  surroundings_.today = parse_date("2027-03-31");  // The examples' last day.
+  int examples = 0;
+  for (const char* page : {"/../guard/policy/policy.md", "/../README.md"}) {
+    const std::string text = read_file(ATTNGUARD_TEST_DATA + std::string(page));
+    const std::string fence = "\n```yaml\n";
+    for (std::size_t at = text.find(fence); at != std::string::npos;
+         at = text.find(fence, at + 1)) {
+      const std::size_t begin = at + fence.size();
+      const std::string example =
+          text.substr(begin, text.find("\n```", begin) + 1 - begin);
+      const Outcome lint =
+          run({"policy", "lint", folder_.write("example.yaml", example)});
+      EXPECT_EQ(lint.code, kExitPass) << page << "\n" << example;
+      EXPECT_EQ(lint.err, "") << page << "\n" << example;
+      ++examples;
+    }
+  }
+  EXPECT_GE(examples, 4);
 }
 
 TEST_F(FindingsCommand, OtherFindingsStillFail) {
