@@ -68,12 +68,12 @@ TEST(TextReport, LetsNoNameDriveTheTerminal) {
   EXPECT_THAT(text, HasSubstr("\\x1b[31m\\x01\\x7f"));
 }
 
-std::string last_line(const std::string& text) {
+std::string final_line(const std::string& text) {
   return text.substr(text.rfind('\n', text.size() - 2) + 1);
 }
 
 TEST(TextReport, EndsWithTheVerdict) {
-  EXPECT_EQ(last_line(plain_text(sample::passing_run())),
+  EXPECT_EQ(final_line(plain_text(sample::passing_run())),
             "pass  1 problem: 1 passed; 4 engine calls, 3.00 ms in the "
             "engine, 1.00 ms in the guard (25.0 %)\n");
 }
@@ -95,7 +95,7 @@ TEST(TextReport, CountsWarningsAndExpiredSuppressionsInTheLastLine) {
   old.expired = true;
   run.suppressions = {old};
   const std::string text = plain_text(run);
-  EXPECT_THAT(last_line(text),
+  EXPECT_THAT(final_line(text),
               HasSubstr("1 problem: 1 passed, 3 warnings, 1 expired "
                         "suppression; 4 engine calls"));
   EXPECT_THAT(text, HasSubstr("expired suppressions, which fail a run that "
@@ -107,14 +107,14 @@ TEST(TextReport, CountsWarningsAndExpiredSuppressionsInTheLastLine) {
   run.suppressions[0].reached = true;
   const std::vector<RunResult> runs = {run, run};
   const std::string both = find_report_format("text")->render(runs, {});
-  EXPECT_THAT(last_line(both),
+  EXPECT_THAT(final_line(both),
               HasSubstr("2 problems: 2 passed, 6 warnings, 1 expired "
                         "suppression;"));
   EXPECT_THAT(both, Not(HasSubstr("which fail a run that reaches them")));
 
   // The line stays one where there is no problem.
   run.problems.clear();
-  EXPECT_THAT(last_line(plain_text(run)),
+  EXPECT_THAT(final_line(plain_text(run)),
               HasSubstr("0 problems: 1 expired suppression;"));
 }
 
@@ -126,7 +126,7 @@ TEST(TextReport, CountsUncheckedProblemsAsSuch) {
     run.problems.push_back(sample::problem(64, "full", verdict));
     run.problems.back().unchecked = true;
     run.problems.push_back(sample::problem(8, "full", Verdict::kNotApplicable));
-    EXPECT_THAT(last_line(plain_text(run)),
+    EXPECT_THAT(final_line(plain_text(run)),
                 HasSubstr("3 problems: 1 passed, 1 not applicable, 1 "
                           "unchecked;"));
   }
