@@ -4,6 +4,9 @@
 #
 #   ci/fuzz.sh [SECONDS [NAME...]]     60 seconds each; all targets
 #
+# ATTNGUARD_FUZZ_SEED=N makes the same random choices again; without it they
+# are new ones. The seed is printed.
+#
 # Exits 1 when a target crashes, hangs, leaks or runs out of memory: the input
 # lies in build/fuzz/found/NAME/, and `build/fuzz/bin/fuzz_NAME FILE` shows it
 # again. Put it into tests/fuzz/corpus/NAME/ once it is mended.
@@ -13,6 +16,11 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
   echo "usage: ci/fuzz.sh [SECONDS [NAME...]]" >&2
+  exit 2
+fi
+seed=${ATTNGUARD_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
+if ! [[ $seed =~ ^[1-9][0-9]*$ ]]; then
+  echo "fuzz: ATTNGUARD_FUZZ_SEED: expected a number from 1 on, got '$seed'" >&2
   exit 2
 fi
 shift || true
@@ -29,6 +37,7 @@ for name in "${names[@]}"; do
   fi
 done
 
+echo "fuzz: seed $seed"
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz -j2
 
@@ -51,8 +60,8 @@ fuzz() {
   fi
   if ! OMP_NUM_THREADS=1 ASAN_OPTIONS=allocator_may_return_null=1 \
     UBSAN_OPTIONS=print_stacktrace=1 \
-    "build/fuzz/bin/fuzz_$name" -max_total_time="$seconds" -timeout=10 \
-    -rss_limit_mb=2048 -artifact_prefix="$found/" -print_final_stats=1 \
+    "build/fuzz/bin/fuzz_$name" -seed="$seed" -max_total_time="$seconds" \
+    -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$found/" -print_final_stats=1 \
     "${dictionary[@]}" "$new" "tests/fuzz/corpus/$name" \
     >"build/fuzz/$name.log" 2>&1; then
     tail -n 60 "build/fuzz/$name.log"
@@ -63,5 +72,5 @@ fuzz() {
     "build/fuzz/$name.log") inputs in $seconds s, $(find "$new" -type f | wc -l) that are new"
 }
 export -f fuzz
-export seconds
+export seconds seed
 printf '%s\n' "${names[@]}" | xargs -n1 -P2 bash -c 'fuzz "$1"' fuzz
